@@ -1,0 +1,2 @@
+//! Supervises one command.
+fn main() {}

@@ -1,0 +1,21 @@
+//! croft: a fenced plot for AI agents. The rooms, from the ground up (each uses only rooms above it):
+//!
+//! - `error`, `limits`: what can go wrong, and every default and ceiling
+//! - `path`: what a path may be (pure)
+//! - `tree`: where files live: a confined directory on disk, or memory
+//! - `text`: what is done to text (pure)
+//! - `search`: glob, grep and the walk over a tree
+//! - `process`: commands, supervised by `croft-exec`
+//! - `node`: the napi bindings, and nothing else
+
+pub mod error;
+pub mod limits;
+#[cfg(feature = "node")]
+mod node;
+pub mod path;
+pub mod process;
+pub mod search;
+pub mod text;
+pub mod tree;
+
+pub use error::{Error, ErrorCode, Result};

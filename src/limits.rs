@@ -1,0 +1,22 @@
+//! Every default and ceiling, with its unit in the name. A user-facing limit is documented in index.d.ts too.
+
+/// `read_file` refuses larger files.
+pub const MAX_FILE_BYTES: u64 = 10 * 1024 * 1024;
+/// `write_file` refuses larger contents.
+pub const MAX_WRITE_BYTES: u64 = 10 * 1024 * 1024;
+/// Lines of one page.
+pub const MAX_READ_LINES: usize = 2000;
+/// Characters (UTF-16 code units, as JavaScript counts) of one tool answer.
+pub const MAX_OUTPUT_CHARS: usize = 50_000;
+/// Paths, matches or entries of one answer.
+pub const MAX_RESULTS: usize = 200;
+/// Files one walk visits.
+pub const MAX_FILES_SCANNED: usize = 20_000;
+/// Larger files are skipped by grep.
+pub const MAX_GREP_FILE_BYTES: u64 = 2 * 1024 * 1024;
+/// Longest path a tree accepts, in bytes (PATH_MAX on Linux less the final NUL).
+pub const MAX_PATH_BYTES: usize = 4095;
+/// Longest name in a path, in bytes (NAME_MAX on Linux).
+pub const MAX_NAME_BYTES: usize = 255;
+/// Symbolic links followed in one resolution, as the kernel allows (path_resolution(7)).
+pub const MAX_LINKS_FOLLOWED: u32 = 40;

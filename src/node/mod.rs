@@ -1,0 +1,1 @@
+//! The napi bindings, and nothing else: convert, call, settle.

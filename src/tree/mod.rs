@@ -1,0 +1,144 @@
+//! Where files live. A [`Tree`] is confined by construction: whatever path it is given, it touches nothing
+//! outside. Two implementations: a directory on disk and memory. What is done to text is left to `text`.
+
+use crate::error::Result;
+use std::path::PathBuf;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileType {
+    File,
+    Directory,
+    Symlink,
+    Other,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stat {
+    pub file_type: FileType,
+    pub size: u64,
+    pub mtime_ms: f64,
+    /// Permission bits (0o7777), without the file type.
+    pub mode: u32,
+}
+
+/// One name in a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Bytes that are not UTF-8 are shown as `\xNN`; `is_utf8` is false then and no tool can open it.
+    pub name: String,
+    pub is_utf8: bool,
+    /// The entry itself; links are not followed.
+    pub file_type: FileType,
+    /// For a link: the type of its target when the target is inside the workspace.
+    pub link_target: Option<FileType>,
+}
+
+#[derive(Clone, Debug)]
+pub struct WriteOptions {
+    /// Fail with `ALREADY_EXISTS` instead of replacing.
+    pub create_only: bool,
+    /// Create missing parent directories.
+    pub create_parents: bool,
+    /// Also fsync the directory.
+    pub durable: bool,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self { create_only: false, create_parents: true, durable: false }
+    }
+}
+
+/// What a change makes of the current bytes: new bytes, or `None` to leave the file alone.
+pub type Change<'a> = dyn FnMut(&[u8]) -> Result<Option<Vec<u8>>> + 'a;
+
+/// Confined files. Paths are as the caller wrote them; each method normalises (`path::normalize`) and confines.
+/// Methods may block on the disk, except the `_now` ones, which answer only when they cannot wait.
+pub trait Tree: Send + Sync + 'static {
+    /// The whole content of a regular file; `TOO_LARGE` above `max_bytes`.
+    fn read(&self, path: &str, max_bytes: u64) -> Result<Vec<u8>>;
+
+    /// As `read`, or `None` when the answer might have to wait for a disk.
+    fn read_now(&self, path: &str, max_bytes: u64) -> Option<Result<Vec<u8>>>;
+
+    /// Replaces or creates a file atomically.
+    fn write(&self, path: &str, content: &[u8], options: &WriteOptions) -> Result<()>;
+
+    /// Reads, changes and atomically replaces one file under its lock; fails with `STALE` if another writer
+    /// got in between. `max_bytes` bounds the file read. Returns whether anything was written.
+    fn update(&self, path: &str, max_bytes: u64, change: &mut Change<'_>) -> Result<bool>;
+
+    /// `None` when nothing is there.
+    fn stat(&self, path: &str) -> Result<Option<Stat>>;
+
+    fn stat_now(&self, path: &str) -> Option<Result<Option<Stat>>>;
+
+    /// Sorted by name (bytes).
+    fn read_dir(&self, path: &str) -> Result<Vec<Entry>>;
+
+    /// Recursive and idempotent.
+    fn make_dir(&self, path: &str) -> Result<()>;
+
+    fn remove(&self, path: &str, recursive: bool) -> Result<()>;
+
+    fn rename(&self, from: &str, to: &str, overwrite: bool) -> Result<()>;
+
+    /// Opens a file or directory as the start of a walk.
+    fn open_walk(&self, path: &str) -> Result<WalkStart>;
+}
+
+/// Where a walk begins.
+pub enum WalkStart {
+    /// A directory, and its normalised path (`.` for the root). `above` holds the folders from the root down
+    /// to the start's parent, for the ignore files above the start: (normalised path, folder).
+    Folder { folder: Box<dyn Folder>, path: String, above: Vec<(String, Box<dyn Folder>)> },
+    /// A single regular file: its parent, its name, and its normalised path.
+    File { parent: Box<dyn Folder>, name: Vec<u8>, path: String },
+}
+
+/// A directory held open by a walk. No method follows a link.
+pub trait Folder: Send + Sync {
+    /// Appends all entries, in no particular order, without `.` and `..`.
+    fn entries(&self, out: &mut Vec<FolderEntry>) -> Result<()>;
+
+    fn open_folder(&self, name: &[u8]) -> Result<Box<dyn Folder>>;
+
+    /// Reads a whole regular file into `buffer` (replacing what it held).
+    fn read_file(&self, name: &[u8], max_bytes: u64, buffer: &mut Vec<u8>) -> Result<FileRead>;
+
+    /// Device and inode, to recognise a directory seen before. `(0, n)` in memory.
+    fn identity(&self) -> Result<(u64, u64)>;
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FolderEntry {
+    pub name: Vec<u8>,
+    pub file_type: FileType,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileRead {
+    Whole,
+    /// Over `max_bytes`; the buffer is empty.
+    TooLarge,
+    /// A link, FIFO, socket, device or directory.
+    NotRegular,
+}
+
+/// How a disk tree treats links and protected names.
+#[derive(Clone, Debug, Default)]
+pub struct DiskOptions {
+    pub root: PathBuf,
+    pub symlinks: Symlinks,
+    /// Names protected beside `.git`.
+    pub protect: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Symlinks {
+    /// Followed while the target stays inside the root.
+    #[default]
+    Inside,
+    /// Any link in any component is refused.
+    Deny,
+}
