@@ -104,7 +104,11 @@ pub struct Error {
 
 impl Error {
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), path: None }
+        Self {
+            code,
+            message: message.into(),
+            path: None,
+        }
     }
 
     #[must_use]

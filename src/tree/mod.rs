@@ -45,7 +45,11 @@ pub struct WriteOptions {
 
 impl Default for WriteOptions {
     fn default() -> Self {
-        Self { create_only: false, create_parents: true, durable: false }
+        Self {
+            create_only: false,
+            create_parents: true,
+            durable: false,
+        }
     }
 }
 
@@ -91,15 +95,23 @@ pub trait Tree: Send + Sync + 'static {
 pub enum WalkStart {
     /// A directory, and its normalised path (`.` for the root). `above` holds the folders from the root down
     /// to the start's parent, for the ignore files above the start: (normalised path, folder).
-    Folder { folder: Box<dyn Folder>, path: String, above: Vec<(String, Box<dyn Folder>)> },
+    Folder {
+        folder: Box<dyn Folder>,
+        path: String,
+        above: Vec<(String, Box<dyn Folder>)>,
+    },
     /// A single regular file: its parent, its name, and its normalised path.
-    File { parent: Box<dyn Folder>, name: Vec<u8>, path: String },
+    File {
+        parent: Box<dyn Folder>,
+        name: Vec<u8>,
+        path: String,
+    },
 }
 
 /// A directory held open by a walk. No method follows a link.
 pub trait Folder: Send + Sync {
     /// Appends all entries, in no particular order, without `.` and `..`.
-    fn entries(&self, out: &mut Vec<FolderEntry>) -> Result<()>;
+    fn entries(&self, out: &mut EntryList) -> Result<()>;
 
     fn open_folder(&self, name: &[u8]) -> Result<Box<dyn Folder>>;
 
@@ -110,10 +122,88 @@ pub trait Folder: Send + Sync {
     fn identity(&self) -> Result<(u64, u64)>;
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FolderEntry {
-    pub name: Vec<u8>,
-    pub file_type: FileType,
+/// The entries of one directory. All names share one buffer: a walk over 100,000 files must not allocate per name.
+#[derive(Clone, Debug, Default)]
+pub struct EntryList {
+    names: Vec<u8>,
+    entries: Vec<RawEntry>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct RawEntry {
+    start: u32,
+    end: u32,
+    file_type: FileType,
+}
+
+impl EntryList {
+    pub fn clear(&mut self) {
+        self.names.clear();
+        self.entries.clear();
+    }
+
+    /// Ignored beyond 4 GiB of names, which no directory that can be listed reaches.
+    pub fn push(&mut self, name: &[u8], file_type: FileType) {
+        let (Ok(start), Ok(end)) = (
+            u32::try_from(self.names.len()),
+            u32::try_from(self.names.len() + name.len()),
+        ) else {
+            return;
+        };
+        self.names.extend_from_slice(name);
+        self.entries.push(RawEntry {
+            start,
+            end,
+            file_type,
+        });
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The name (bytes) and type at `index`, which must be below `len()`.
+    pub fn get(&self, index: usize) -> (&[u8], FileType) {
+        let entry = self.entries[index];
+        (
+            &self.names[entry.start as usize..entry.end as usize],
+            entry.file_type,
+        )
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], FileType)> {
+        (0..self.len()).map(|index| self.get(index))
+    }
+
+    /// Into the byte order of the paths below: a directory sorts as its name followed by `/`, so that a
+    /// depth-first walk yields every path of the tree in order (`a.ts` before `a/b`, `a/b` before `a0`).
+    pub fn sort_for_walk(&mut self) {
+        let names = &self.names;
+        let key = |entry: &RawEntry| {
+            let slash: &[u8] = if entry.file_type == FileType::Directory {
+                b"/"
+            } else {
+                b""
+            };
+            (&names[entry.start as usize..entry.end as usize], slash)
+        };
+        self.entries
+            .sort_unstable_by(|a, b| compare_joined(key(a), key(b)));
+    }
+}
+
+fn compare_joined(a: (&[u8], &[u8]), b: (&[u8], &[u8])) -> std::cmp::Ordering {
+    let shared = a.0.len().min(b.0.len());
+    a.0[..shared].cmp(&b.0[..shared]).then_with(|| {
+        a.0[shared..]
+            .iter()
+            .chain(a.1)
+            .cmp(b.0[shared..].iter().chain(b.1))
+    })
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
