@@ -1,0 +1,1 @@
+export { PermissionDeniedError, WorkspaceClosedError, WorkspaceError, type WorkspaceErrorOptions } from './errors.js';
