@@ -3,6 +3,7 @@
 
 use crate::error::Result;
 use std::path::PathBuf;
+use tokio_util::sync::CancellationToken;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileType {
@@ -24,13 +25,16 @@ pub struct Stat {
 /// One name in a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Bytes that are not UTF-8 are shown as `\xNN`; `is_utf8` is false then and no tool can open it.
+    /// Bytes that are not UTF-8, and backslashes, are shown as `\xNN`.
     pub name: String,
-    pub is_utf8: bool,
+    /// False when no path can name it (not UTF-8, or a backslash, which separates in every path).
+    pub addressable: bool,
     /// The entry itself; links are not followed.
     pub file_type: FileType,
     /// For a link: the type of its target when the target is inside the workspace.
     pub link_target: Option<FileType>,
+    /// Of the entry itself, in bytes; only when asked for, and not of directories.
+    pub size: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -41,6 +45,8 @@ pub struct WriteOptions {
     pub create_parents: bool,
     /// Also fsync the directory.
     pub durable: bool,
+    /// Looked at until the moment of the rename; a cancelled write changes nothing and fails with `ABORTED`.
+    pub cancel: Option<CancellationToken>,
 }
 
 impl Default for WriteOptions {
@@ -49,12 +55,47 @@ impl Default for WriteOptions {
             create_only: false,
             create_parents: true,
             durable: false,
+            cancel: None,
         }
     }
 }
 
-/// What a change makes of the current bytes: new bytes, or `None` to leave the file alone.
+#[derive(Clone, Debug)]
+pub struct UpdateOptions {
+    /// Bounds the file that is read.
+    pub max_bytes: u64,
+    pub durable: bool,
+    pub cancel: Option<CancellationToken>,
+}
+
+impl Default for UpdateOptions {
+    fn default() -> Self {
+        Self {
+            max_bytes: crate::limits::MAX_FILE_BYTES,
+            durable: false,
+            cancel: None,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct RemoveOptions {
+    pub recursive: bool,
+    pub cancel: Option<CancellationToken>,
+}
+
+/// What a change makes of the current bytes: new bytes, or `None` to leave the file alone. It may be called
+/// again when the file was replaced meanwhile by one with the same bytes.
 pub type Change<'a> = dyn FnMut(&[u8]) -> Result<Option<Vec<u8>>> + 'a;
+
+/// A regular file held open, for reading parts of it.
+pub trait OpenFile: Send + Sync {
+    /// In bytes, when it was opened.
+    fn size(&self) -> u64;
+
+    /// Fills as much of `buffer` as the file has from `offset` on; less than the buffer only at the end.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize>;
+}
 
 /// Confined files. Paths are as the caller wrote them; each method normalises (`path::normalize`) and confines.
 /// Methods may block on the disk, except the `_now` ones, which answer only when they cannot wait.
@@ -69,22 +110,28 @@ pub trait Tree: Send + Sync + 'static {
     fn write(&self, path: &str, content: &[u8], options: &WriteOptions) -> Result<()>;
 
     /// Reads, changes and atomically replaces one file under its lock; fails with `STALE` if another writer
-    /// got in between. `max_bytes` bounds the file read. Returns whether anything was written.
-    fn update(&self, path: &str, max_bytes: u64, change: &mut Change<'_>) -> Result<bool>;
+    /// got in between. Returns whether anything was written.
+    fn update(&self, path: &str, options: &UpdateOptions, change: &mut Change<'_>) -> Result<bool>;
 
-    /// `None` when nothing is there.
+    /// Opens a regular file of any size, to read parts of it.
+    fn open_file(&self, path: &str) -> Result<Box<dyn OpenFile>>;
+
+    /// `None` when nothing is there. A link is followed while it stays inside; one that may not be followed is
+    /// reported as `Symlink`, and nothing is told about its target.
     fn stat(&self, path: &str) -> Result<Option<Stat>>;
 
     fn stat_now(&self, path: &str) -> Option<Result<Option<Stat>>>;
 
-    /// Sorted by name (bytes).
-    fn read_dir(&self, path: &str) -> Result<Vec<Entry>>;
+    /// Sorted by name (bytes). `sizes` costs one call for each file.
+    fn read_dir(&self, path: &str, sizes: bool) -> Result<Vec<Entry>>;
 
     /// Recursive and idempotent.
     fn make_dir(&self, path: &str) -> Result<()>;
 
-    fn remove(&self, path: &str, recursive: bool) -> Result<()>;
+    /// A link is removed, never its target. The root, and a directory that holds a protected name, are refused.
+    fn remove(&self, path: &str, options: &RemoveOptions) -> Result<()>;
 
+    /// Missing parents of `to` are created. A link is renamed, never its target.
     fn rename(&self, from: &str, to: &str, overwrite: bool) -> Result<()>;
 
     /// Opens a file or directory as the start of a walk.
