@@ -1,0 +1,216 @@
+//! Lines into numbered text within a budget of UTF-16 code units.
+
+use super::{Numbering, PageRequest};
+use crate::text::hash_line;
+use crate::text::lines::{Line, pieces};
+
+/// What the reader kept: the wanted lines, or as much of them as any budget could show.
+pub(super) struct Window<'a> {
+    pub text: &'a str,
+    pub total_lines: usize,
+    /// Full length of the first line, if the window holds only its beginning.
+    pub first_line_chars: Option<usize>,
+    /// Notes that are given in any case.
+    pub notes: &'a [String],
+}
+
+pub(super) struct Laid {
+    pub text: String,
+    pub last_line: usize,
+    pub truncated: bool,
+    pub cut_line_chars: Option<usize>,
+}
+
+pub(super) fn lay_out(window: &Window<'_>, request: &PageRequest) -> Laid {
+    let total = window.total_lines;
+    let fixed: usize = window.notes.iter().map(|note| bracketed_len(note)).sum();
+    let whole = request.max_chars.saturating_sub(fixed);
+    // The widest the last note can get, so that the lines can be chosen before it is written.
+    let with_cut_note = whole.saturating_sub(bracketed_len(&cut_note(request.offset, total, total)));
+    let mut page = Writer {
+        out: String::with_capacity(window.text.len() + 8 * 64),
+        chars: 0,
+        request,
+    };
+    let (mut fitting_bytes, mut fitting_lines, mut lines) = (0, 0, 0);
+    let is_ascii = window.text.is_ascii();
+    let mut overflowed = window.first_line_chars.is_some();
+    let available = if overflowed { 0 } else { request.limit };
+    for piece in pieces(window.text.as_bytes()).take(available) {
+        let line = Line::of(piece);
+        page.push_line(request.offset + lines, text_of(line), is_ascii);
+        if page.chars > whole {
+            overflowed = true;
+            break;
+        }
+        lines += 1;
+        if page.chars <= with_cut_note {
+            (fitting_bytes, fitting_lines) = (page.out.len(), lines);
+        }
+    }
+    let mut laid = Laid {
+        text: page.out,
+        last_line: 0,
+        truncated: false,
+        cut_line_chars: None,
+    };
+    let all_shown = !overflowed && (request.offset - 1).saturating_add(lines) >= total;
+    if !all_shown {
+        laid.text.truncate(fitting_bytes);
+        lines = fitting_lines;
+        laid.truncated = true;
+        if lines == 0 {
+            laid = cut_first_line(window, request, with_cut_note);
+            lines = 1;
+        }
+    }
+    laid.last_line = request.offset + lines - 1;
+    window
+        .notes
+        .iter()
+        .for_each(|note| push_note(&mut laid.text, note));
+    if laid.truncated {
+        push_note(&mut laid.text, &cut_note(request.offset, laid.last_line, total));
+    }
+    laid
+}
+
+/// The first line is longer than the budget: show its beginning and say how long it is.
+fn cut_first_line(window: &Window<'_>, request: &PageRequest, budget: usize) -> Laid {
+    let line = pieces(window.text.as_bytes())
+        .next()
+        .map_or("", |piece| text_of(Line::of(piece)));
+    let full = window
+        .first_line_chars
+        .unwrap_or_else(|| utf16_len(line.as_bytes()));
+    let note = |shown| {
+        format!(
+            "line {} is {full} characters long, the first {shown} are shown",
+            request.offset
+        )
+    };
+    let budget = budget.saturating_sub(bracketed_len(&note(full)));
+    let mut page = Writer {
+        out: String::new(),
+        chars: 0,
+        request,
+    };
+    page.push_prefix(request.offset, None);
+    let shown = prefix_of(line, budget.saturating_sub(page.chars));
+    page.out.push_str(shown);
+    push_note(&mut page.out, &note(utf16_len(shown.as_bytes())));
+    Laid {
+        text: page.out,
+        last_line: request.offset,
+        truncated: true,
+        cut_line_chars: Some(full),
+    }
+}
+
+fn cut_note(first: usize, last: usize, total: usize) -> String {
+    let shown = if first == last {
+        format!("line {first}")
+    } else {
+        format!("lines {first}-{last}")
+    };
+    match total.saturating_sub(last) {
+        // Also written with last = total to measure: it is longer than any other note of this page.
+        0 => format!("{shown} of {total} shown, the end of the file; nothing follows"),
+        _ => format!("{shown} of {total} shown; continue with offset {}", last + 1),
+    }
+}
+
+fn bracketed_len(note: &str) -> usize {
+    utf16_len(note.as_bytes()) + "\n[]".len()
+}
+
+fn push_note(out: &mut String, note: &str) {
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    out.push('[');
+    out.push_str(note);
+    out.push(']');
+}
+
+struct Writer<'r> {
+    out: String,
+    chars: usize,
+    request: &'r PageRequest,
+}
+
+impl Writer<'_> {
+    fn push_line(&mut self, number: usize, text: &str, is_ascii: bool) {
+        if !self.out.is_empty() {
+            self.out.push('\n');
+            self.chars += 1;
+        }
+        self.push_prefix(number, Some(text));
+        self.out.push_str(text);
+        self.chars += if is_ascii {
+            text.len()
+        } else {
+            utf16_len(text.as_bytes())
+        };
+    }
+
+    /// `text` is the whole line, or `None` when it is not at hand: then it gets no anchor.
+    fn push_prefix(&mut self, number: usize, text: Option<&str>) {
+        let before = self.out.len();
+        match (self.request.numbering, text) {
+            (Numbering::Gutter, _) => push_gutter(&mut self.out, number),
+            (Numbering::HashLines { hash_length }, Some(text)) => {
+                hash_line::push_anchor(&mut self.out, number, text.as_bytes(), hash_length);
+            }
+            // Nobody should replace a line by an anchor without having seen all of it.
+            (Numbering::HashLines { .. }, None) => {
+                self.out.push('L');
+                self.out.push_str(&number.to_string());
+                self.out.push_str("::");
+            }
+        }
+        self.chars += self.out.len() - before;
+    }
+}
+
+/// The number right-aligned in 6 columns and a TAB. By hand: `write!` costs more than the line itself.
+fn push_gutter(out: &mut String, number: usize) {
+    let mut digits = [b' '; 21];
+    let (mut at, mut rest) = (digits.len() - 1, number);
+    digits[at] = b'\t';
+    while at > 0 {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    let at = at.min(digits.len() - 7);
+    out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
+}
+
+fn text_of<'a>(line: Line<'a>) -> &'a str {
+    // A line of a text is text: LF and CR are ASCII, so the cuts are on character boundaries.
+    std::str::from_utf8(line.text).unwrap_or_default()
+}
+
+/// Length in UTF-16 code units of UTF-8 bytes, wherever they are cut: each character counts at its first byte.
+pub(super) fn utf16_len(bytes: &[u8]) -> usize {
+    bytes
+        .iter()
+        .map(|&byte| usize::from(byte & 0xc0 != 0x80) + usize::from(byte >= 0xf0))
+        .sum()
+}
+
+/// The longest beginning of `text` within `max_chars` that splits no character.
+fn prefix_of(text: &str, max_chars: usize) -> &str {
+    let mut chars = 0;
+    for (at, character) in text.char_indices() {
+        chars += character.len_utf16();
+        if chars > max_chars {
+            return &text[..at];
+        }
+    }
+    text
+}
