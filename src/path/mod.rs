@@ -142,13 +142,24 @@ fn check_name(path: &str, name: &str, first: bool, platform: Platform) -> Result
     Ok(())
 }
 
-/// Long values are cut: a message must stay readable for a model.
+/// As JSON writes it, so that a model can use the value again. Long values are cut.
 pub(crate) fn quoted(value: &str) -> String {
     const MAX_QUOTED_CHARS: usize = 200;
-    match value.char_indices().nth(MAX_QUOTED_CHARS) {
-        Some((end, _)) => format!("{:?} (cut)", &value[..end]),
-        None => format!("{value:?}"),
+    let mut out = String::with_capacity(value.len().min(4 * MAX_QUOTED_CHARS) + 2);
+    out.push('"');
+    for (index, c) in value.chars().enumerate() {
+        match c {
+            _ if index == MAX_QUOTED_CHARS => {
+                out.push_str("\" (cut)");
+                return out;
+            }
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => out.push(c),
+        }
     }
+    out.push('"');
+    out
 }
 
 fn invalid(path: &str, rule: &str, way_out: &str) -> Error {

@@ -1,6 +1,12 @@
 //! Where files live. A [`Tree`] is confined by construction: whatever path it is given, it touches nothing
 //! outside. Two implementations: a directory on disk and memory. What is done to text is left to `text`.
 
+mod hint;
+mod memory;
+mod refusal;
+
+pub use memory::{MemoryFile, MemoryTree};
+
 use crate::error::Result;
 use std::path::PathBuf;
 use tokio_util::sync::CancellationToken;
