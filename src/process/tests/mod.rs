@@ -1,0 +1,7 @@
+//! Real processes, through the real helper.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod ending;
+mod harness;
+mod output;
+mod starting;
