@@ -51,3 +51,13 @@ fn push_hash(out: &mut String, text: &[u8], digits: usize) {
             .map(|nibble| char::from(b"0123456789abcdef"[usize::from(nibble)])),
     );
 }
+
+/// Length of the anchor (`L12:<at least 8 hex digits>:`) that `line` begins with.
+pub(super) fn anchor_len(line: &[u8]) -> Option<usize> {
+    let rest = line.strip_prefix(b"L")?;
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let rest = rest.get(digits..).filter(|_| digits > 0)?.strip_prefix(b":")?;
+    let hex = rest.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let ends = rest.get(hex) == Some(&b':') && (MIN_HASH_LENGTH..=FULL_HASH_LENGTH).contains(&hex);
+    ends.then_some(1 + digits + 1 + hex + 1)
+}

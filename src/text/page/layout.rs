@@ -1,6 +1,7 @@
 //! Lines into numbered text within a budget of UTF-16 code units.
 
 use super::{Numbering, PageRequest};
+use crate::text::clip::{self, utf16_len_of_bytes as utf16_len};
 use crate::text::hash_line;
 use crate::text::lines::{Line, pieces};
 
@@ -96,7 +97,7 @@ fn cut_first_line(window: &Window<'_>, request: &PageRequest, budget: usize) -> 
         request,
     };
     page.push_prefix(request.offset, None);
-    let shown = prefix_of(line, budget.saturating_sub(page.chars));
+    let shown = clip::head(line, budget.saturating_sub(page.chars));
     page.out.push_str(shown);
     push_note(&mut page.out, &note(utf16_len(shown.as_bytes())));
     Laid {
@@ -193,24 +194,4 @@ fn push_gutter(out: &mut String, number: usize) {
 fn text_of<'a>(line: Line<'a>) -> &'a str {
     // A line of a text is text: LF and CR are ASCII, so the cuts are on character boundaries.
     std::str::from_utf8(line.text).unwrap_or_default()
-}
-
-/// Length in UTF-16 code units of UTF-8 bytes, wherever they are cut: each character counts at its first byte.
-pub(super) fn utf16_len(bytes: &[u8]) -> usize {
-    bytes
-        .iter()
-        .map(|&byte| usize::from(byte & 0xc0 != 0x80) + usize::from(byte >= 0xf0))
-        .sum()
-}
-
-/// The longest beginning of `text` within `max_chars` that splits no character.
-fn prefix_of(text: &str, max_chars: usize) -> &str {
-    let mut chars = 0;
-    for (at, character) in text.char_indices() {
-        chars += character.len_utf16();
-        if chars > max_chars {
-            return &text[..at];
-        }
-    }
-    text
 }

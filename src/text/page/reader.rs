@@ -4,6 +4,7 @@
 use super::layout::{self, Window};
 use super::{Numbering, Page, PageRequest};
 use crate::error::{Error, ErrorCode, Result};
+use crate::text::clip::utf16_len_of_bytes;
 use crate::text::encoding::{self, Encoding, Place};
 use crate::text::ending::Endings;
 use crate::text::{hash_line, lines};
@@ -331,7 +332,7 @@ impl Scan {
         }
         let is_one_line = memchr::memchr(b'\n', &self.kept).is_none();
         self.stage = if is_one_line {
-            Stage::Measuring(layout::utf16_len(&self.kept))
+            Stage::Measuring(utf16_len_of_bytes(&self.kept))
         } else {
             Stage::Done
         };
@@ -340,7 +341,7 @@ impl Scan {
 
     fn measure(&mut self, step: &[u8], chars: usize) {
         let end = memchr::memchr(b'\n', step);
-        let chars = chars + layout::utf16_len(&step[..end.unwrap_or(step.len())]);
+        let chars = chars + utf16_len_of_bytes(&step[..end.unwrap_or(step.len())]);
         let Some(end) = end else {
             self.stage = Stage::Measuring(chars);
             return;
