@@ -6,8 +6,10 @@
 //! - `text`: what is done to text (pure)
 //! - `search`: glob, grep and the walk over a tree
 //! - `process`: commands, supervised by `croft-exec`
+//! - `broker`: the credential broker
 //! - `node`: the napi bindings, and nothing else
 
+pub mod broker;
 pub mod error;
 pub mod limits;
 #[cfg(feature = "node")]
