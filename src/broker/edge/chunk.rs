@@ -28,15 +28,17 @@ pub struct ChunkCheck {
 #[derive(Debug, PartialEq, Eq)]
 pub struct BadChunk;
 
-impl ChunkCheck {
-    pub fn new() -> Self {
+impl Default for ChunkCheck {
+    fn default() -> Self {
         Self {
             state: State::Line,
             line: Vec::new(),
             trailer_bytes: 0,
         }
     }
+}
 
+impl ChunkCheck {
     pub fn is_done(&self) -> bool {
         self.state == State::Done
     }
@@ -128,10 +130,10 @@ mod tests {
     #[test]
     fn a_clean_body_passes_whole_or_byte_by_byte_and_ends_where_it_ends() {
         let body = b"5\r\nhello\r\nA;x=\"y\"\r\n0123456789\r\n0\r\nX-T: v\r\n\r\nGET /next";
-        let mut whole = ChunkCheck::new();
+        let mut whole = ChunkCheck::default();
         assert_eq!(whole.feed(body), Ok(body.len() - 9));
         assert!(whole.is_done());
-        let mut dripped = ChunkCheck::new();
+        let mut dripped = ChunkCheck::default();
         for &byte in &body[..body.len() - 9] {
             assert_eq!(dripped.feed(&[byte]), Ok(1));
         }
@@ -161,11 +163,11 @@ mod tests {
             "5;\u{7f}\r\n",
             "g\r\n",
         ] {
-            assert!(ChunkCheck::new().feed(body.as_bytes()).is_err(), "{body:?}");
+            assert!(ChunkCheck::default().feed(body.as_bytes()).is_err(), "{body:?}");
         }
-        assert!(ChunkCheck::new().feed(&[b'1'; 2000]).is_err());
+        assert!(ChunkCheck::default().feed(&[b'1'; 2000]).is_err());
         assert!(
-            ChunkCheck::new()
+            ChunkCheck::default()
                 .feed(format!("0\r\n{}", "X: abcdefgh\r\n".repeat(1000)).as_bytes())
                 .is_err()
         );
