@@ -350,7 +350,8 @@ mod tests {
 
     #[test]
     fn an_answer_states_its_length_once() {
-        let cases: [(&[(&str, &str)], StatusCode, Option<&[&str]>); 7] = [
+        type Lines<'a> = &'a [(&'a str, &'a str)];
+        let cases: [(Lines, StatusCode, Option<&[&str]>); 7] = [
             (
                 &[("content-length", "3"), ("transfer-encoding", "chunked")],
                 StatusCode::OK,
