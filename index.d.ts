@@ -1,0 +1,508 @@
+/**
+ * croft: a fenced plot for AI agents. This file is the contract: every type, option, unit, default and error.
+ * The compiler checks it against the code (ts/contract.ts). Sizes are bytes, times are milliseconds, characters
+ * are UTF-16 code units as `string.length` counts them, lines count from 1.
+ */
+import type { z } from 'zod';
+
+// ---------------------------------------------------------------- errors
+
+/** Every stable `code` of a {@link WorkspaceError}. docs/errors.md explains each and its way out. */
+export type WorkspaceErrorCode =
+  | 'INVALID_ARGUMENT'
+  | 'INVALID_PATH'
+  | 'OUTSIDE_WORKSPACE'
+  | 'LINK_REFUSED'
+  | 'NOT_FOUND'
+  | 'ALREADY_EXISTS'
+  | 'IS_DIRECTORY'
+  | 'NOT_DIRECTORY'
+  | 'NOT_REGULAR_FILE'
+  | 'DIRECTORY_NOT_EMPTY'
+  | 'PROTECTED_PATH'
+  | 'ACCESS_DENIED'
+  | 'READ_ONLY_FILE_SYSTEM'
+  | 'NO_SPACE'
+  | 'TOO_MANY_OPEN_FILES'
+  | 'TOO_LARGE'
+  | 'BINARY_FILE'
+  | 'UNSUPPORTED_ENCODING'
+  | 'OFFSET_PAST_END'
+  | 'EDIT_NO_MATCH'
+  | 'EDIT_AMBIGUOUS'
+  | 'STALE'
+  | 'ANCHOR_MISMATCH'
+  | 'PATCH_INVALID'
+  | 'PATCH_CONFLICT'
+  | 'INVALID_GLOB'
+  | 'INVALID_REGEX'
+  | 'UNSUPPORTED_REGEX'
+  | 'SEARCH_LIMIT'
+  | 'POLICY_DENIED'
+  | 'CLOSED'
+  | 'ABORTED'
+  | 'SPAWN_FAILED'
+  | 'PROCESS_NOT_FOUND'
+  | 'GIT_FAILED'
+  | 'SANDBOX_UNAVAILABLE'
+  | 'LOUSHO_SANDBOX_EGRESS_UNSUPPORTED'
+  | 'BROKER_FAILED'
+  | 'UNSUPPORTED'
+  | 'IO'
+  | 'INTERNAL';
+
+/**
+ * A refusal or failure that a model can act on. The message uses workspace paths, never a host path or a secret,
+ * and says what to do instead.
+ */
+export class WorkspaceError extends Error {
+  constructor(message: string, code?: WorkspaceErrorCode, options?: { path?: string | undefined; cause?: unknown });
+  readonly name: string;
+  readonly code: WorkspaceErrorCode;
+  /** The workspace path concerned, as the caller wrote it. */
+  readonly path: string | undefined;
+}
+
+/** The policy says deny (`code: 'POLICY_DENIED'`). */
+export class PermissionDeniedError extends WorkspaceError {
+  constructor(message: string, options?: { path?: string | undefined; cause?: unknown });
+}
+
+/** The workspace is closed (`code: 'CLOSED'`). */
+export class WorkspaceClosedError extends WorkspaceError {
+  constructor(message?: string, options?: { cause?: unknown });
+}
+
+// ---------------------------------------------------------------- providers
+
+export interface CallOptions {
+  /** Abort settles the call within 250 ms with `ABORTED`; a signal that is already aborted starts nothing. */
+  signal?: AbortSignal | undefined;
+}
+
+export interface FileStat {
+  type: 'file' | 'directory' | 'symlink' | 'other';
+  /** Bytes. */
+  size: number;
+  mtimeMs?: number;
+  /** Permission bits, for example `0o644`. */
+  mode?: number;
+}
+
+export interface DirectoryEntry {
+  /** A name that is not UTF-8 is shown with `\xNN` and has `unreadable: true`. */
+  name: string;
+  type: 'file' | 'directory' | 'symlink' | 'other';
+  /** Links only: the type of the target when it is inside the workspace. */
+  target?: 'file' | 'directory' | 'symlink' | 'other';
+  unreadable?: boolean;
+}
+
+/** Six methods give an agent files. Paths are workspace-relative with `/`. Throw `WorkspaceError` on failure. */
+export interface FsProvider {
+  readFile(path: string, options?: CallOptions): Promise<string>;
+  writeFile(path: string, content: string, options?: CallOptions & { createOnly?: boolean }): Promise<void>;
+  stat(path: string, options?: CallOptions): Promise<FileStat | undefined>;
+  readdir(path: string, options?: CallOptions): Promise<DirectoryEntry[]>;
+  mkdir(path: string, options?: CallOptions): Promise<void>;
+  rm(path: string, options?: CallOptions & { recursive?: boolean }): Promise<void>;
+}
+
+export interface ExecOptions extends CallOptions {
+  /** Workspace-relative. Default: the root. */
+  cwd?: string;
+  /** Added last; wins over everything inherited. */
+  env?: Record<string, string>;
+  /** Default: none. At the timeout the whole process tree is ended and the output so far is returned. */
+  timeoutMs?: number;
+  /** Written to stdin, which is at end of file otherwise. */
+  input?: string | Uint8Array;
+  /** Per stream, default 1 MiB, marker included; head and tail are kept. */
+  maxOutputBytes?: number;
+  /** Replaces `maxOutputBytes` by one budget for both streams; later bytes are dropped. */
+  capture?: { maxBytes: number; shared: true; keep: 'head' };
+  /** Called with each piece of decoded output as it arrives. */
+  onOutput?: (output: { stream: 'stdout' | 'stderr'; text: string }) => void;
+  /**
+   * What becomes of processes that outlive the shell: `'kill'` (default) ends them and says so in `note`;
+   * `'keep'` makes them the workspace's, ended by `close()`.
+   */
+  leftover?: 'kill' | 'keep';
+  /** Time between SIGTERM and SIGKILL. Default 500. */
+  killGraceMs?: number;
+}
+
+export interface ExecResult {
+  stdout: string;
+  stderr: string;
+  /** 128 + n when the command died of signal n. */
+  exitCode: number;
+  timedOut: boolean;
+  aborted?: boolean;
+  /** For example `'SIGKILL'`. */
+  signal?: string;
+  /** Output was dropped to stay within the budget. */
+  truncated?: boolean;
+  /** Exact, both streams together. */
+  droppedBytes?: number;
+  durationMs?: number;
+  /** For the model: what was killed, and what to do instead. */
+  note?: string;
+}
+
+/** One method gives an agent a shell. It resolves for a non-zero exit, a timeout and an abort alike. */
+export interface ShellProvider {
+  exec(command: string, options?: ExecOptions): Promise<ExecResult>;
+}
+
+// ---------------------------------------------------------------- files
+
+/** How a path may be written; `''` and `'.'` are the root. */
+export type PathPlatform = 'posix' | 'win32';
+
+/**
+ * The workspace-relative path with `/` separators (`.` for the root). Throws `OUTSIDE_WORKSPACE` for a `..` that
+ * climbs above the root and for absolute paths, drives and UNC forms, `INVALID_PATH` for NUL and the like.
+ * Backslash is a separator everywhere. `platform` defaults to the host's.
+ */
+export function normalizeWorkspacePath(path: string, platform?: PathPlatform): string;
+
+export interface PageOptions {
+  /** First line, from 1. Default 1. */
+  offset?: number;
+  /** Lines. Default 2000. */
+  limit?: number;
+  /** Characters of the whole page. Default 50,000. */
+  maxChars?: number;
+}
+
+export interface Page {
+  /** Lines of 6-column number, TAB, text; notes are lines of their own in square brackets. */
+  text: string;
+  firstLine: number;
+  lastLine: number;
+  totalLines: number;
+  /** Exact: true when a line or part of a line of the file after `offset` is not in `text`. */
+  truncated: boolean;
+  /** Where to go on reading. */
+  nextOffset?: number;
+}
+
+export interface EditOptions {
+  oldString: string;
+  newString: string;
+  /** Replace every occurrence. Default false: more than one is `EDIT_AMBIGUOUS`. */
+  replaceAll?: boolean;
+  /**
+   * `'preserve'` (default): an LF `oldString` also matches a CRLF region, and the replacement takes the region's
+   * ending. `'strict'`: bytes must match exactly.
+   */
+  lineEndings?: 'preserve' | 'strict';
+}
+
+export interface EditResult {
+  replacements: number;
+  /** Line of the first replacement; 0 when nothing changed. */
+  firstLine: number;
+  /** False when `oldString === newString`. */
+  changed: boolean;
+  note?: string;
+}
+
+export interface GlobOptions extends CallOptions {
+  /** Directory to search below; patterns match the path below it. Default: the root. */
+  path?: string;
+  /** Default 200. */
+  maxResults?: number;
+  /** Default 20,000. */
+  maxFilesScanned?: number;
+  /** Directory names skipped at any depth. Default `['.git', 'node_modules']`. */
+  ignore?: string[];
+  /** Honour `.gitignore`. Default true. */
+  gitignore?: boolean;
+}
+
+export interface GlobResult {
+  /** Root-relative, sorted by bytes. */
+  paths: string[];
+  truncated: boolean;
+  filesScanned: number;
+  /** Directories that could not be read. */
+  unreadable: number;
+}
+
+export interface GrepOptions extends GlobOptions {
+  /** Only files whose path below `path` matches (a pattern without `/` matches the name at any depth). */
+  glob?: string;
+  ignoreCase?: boolean;
+  /** The pattern is plain text. */
+  literal?: boolean;
+  /** Lines shown before and after each match. Default 0. */
+  context?: number;
+}
+
+export interface GrepMatch {
+  path: string;
+  line: number;
+  /** Cut around the match when longer than 500 characters. */
+  text: string;
+  before: string[];
+  after: string[];
+}
+
+export interface GrepResult {
+  matches: GrepMatch[];
+  truncated: boolean;
+  filesScanned: number;
+  skippedBinary: number;
+  skippedLarge: number;
+  unreadable: number;
+}
+
+export interface WriteFileOptions extends CallOptions {
+  /** Fail with `ALREADY_EXISTS` instead of replacing. Default false. */
+  createOnly?: boolean;
+  /** Create missing parent directories. Default true. */
+  createParents?: boolean;
+  /** Also fsync the directory, so that the name survives a power cut. Default false. */
+  durable?: boolean;
+}
+
+/** The file surface that {@link NodeWorkspace} and {@link MemoryWorkspace} share, with the same errors. */
+export interface WorkspaceFiles extends FsProvider {
+  /** Exact text: UTF-8, or UTF-16 with a byte order mark. `BINARY_FILE`, `UNSUPPORTED_ENCODING` otherwise. */
+  readFile(path: string, options?: CallOptions): Promise<string>;
+  readFileBytes(path: string, options?: CallOptions): Promise<Buffer>;
+  /** Numbered lines, as `read_file` shows them. */
+  readPage(path: string, options?: PageOptions & CallOptions): Promise<Page>;
+  /** Atomic: another reader sees the old bytes or the new ones, and a failure leaves the old ones. */
+  writeFile(path: string, content: string | Uint8Array, options?: WriteFileOptions): Promise<void>;
+  /** Exact replacement on bytes; everything else in the file stays as it is. */
+  editFile(path: string, edit: EditOptions, options?: CallOptions): Promise<EditResult>;
+  stat(path: string, options?: CallOptions): Promise<Required<FileStat> | undefined>;
+  /** Sorted by name (bytes). */
+  readdir(path: string, options?: CallOptions): Promise<DirectoryEntry[]>;
+  /** Recursive and idempotent. */
+  mkdir(path: string, options?: CallOptions): Promise<void>;
+  /** A link is removed itself. The root, and a non-empty directory without `recursive`, are refused. */
+  rm(path: string, options?: CallOptions & { recursive?: boolean }): Promise<void>;
+  rename(from: string, to: string, options?: CallOptions & { overwrite?: boolean }): Promise<void>;
+  /** Files only, sorted. `*` stays in one directory, `**` crosses; `?`, `[abc]`, `[!abc]`, `{a,b}`. */
+  glob(pattern: string, options?: GlobOptions): Promise<GlobResult>;
+  /** JavaScript regular expression, per line. Off the event loop, in bounded time. */
+  grep(pattern: string, options?: GrepOptions): Promise<GrepResult>;
+}
+
+export interface NodeWorkspaceOptions {
+  /** An existing directory. Everything is confined to it. */
+  root: string;
+  /** `'inside'` (default): links are followed while the target stays inside. `'deny'`: any link is refused. */
+  symlinks?: 'inside' | 'deny';
+  /** Names that file tools never write, beside `.git`. */
+  protect?: string[];
+  /** Added for every command. */
+  env?: Record<string, string>;
+  /** Host variables to pass on: names, or `true` for all (then every command can read your secrets). */
+  inheritEnv?: string[] | true;
+  /** Default `/bin/sh` (`cmd.exe` on Windows). */
+  shell?: string;
+  /** `false`: a `.venv` or `venv` at the root is not activated. */
+  venv?: boolean;
+  limits?: {
+    /** Largest file that is read whole or edited. Default 10 MiB. */
+    maxFileBytes?: number;
+    /** Largest content written. Default 10 MiB. */
+    maxWriteBytes?: number;
+  };
+}
+
+/** What this machine enforces for commands. */
+export interface WorkspaceCapabilities {
+  /** `'openat2'`: the kernel confines each path; `'walk'`: croft walks it with O_NOFOLLOW. Both are race-free. */
+  resolver: 'openat2' | 'walk';
+  /**
+   * How a command's process tree is held. `'cgroup'`: nothing it starts survives, whatever it does.
+   * `'subreaper'`: the same unless it kills its supervisor. `'group'`: best effort (macOS). `'none'`: no commands.
+   */
+  containment: 'cgroup' | 'subreaper' | 'group' | 'none';
+  platform: string;
+}
+
+/**
+ * A directory on disk. File operations act on descriptors below the root and never on a re-checked path, so that
+ * no rename race leads outside. Commands run on the host as your user: confinement of paths does not apply to
+ * them, and one of the same user can read this process's start environment in `/proc`.
+ */
+export class NodeWorkspace implements WorkspaceFiles, ShellProvider, AsyncDisposable {
+  /** Throws `NOT_FOUND` or `NOT_DIRECTORY` for a bad root, `INVALID_ARGUMENT` for an unknown option. */
+  constructor(options: NodeWorkspaceOptions);
+  /** The real absolute path. */
+  readonly root: string;
+  readFile(path: string, options?: CallOptions): Promise<string>;
+  readFileBytes(path: string, options?: CallOptions): Promise<Buffer>;
+  readPage(path: string, options?: PageOptions & CallOptions): Promise<Page>;
+  writeFile(path: string, content: string | Uint8Array, options?: WriteFileOptions): Promise<void>;
+  editFile(path: string, edit: EditOptions, options?: CallOptions): Promise<EditResult>;
+  stat(path: string, options?: CallOptions): Promise<Required<FileStat> | undefined>;
+  readdir(path: string, options?: CallOptions): Promise<DirectoryEntry[]>;
+  mkdir(path: string, options?: CallOptions): Promise<void>;
+  rm(path: string, options?: CallOptions & { recursive?: boolean }): Promise<void>;
+  rename(from: string, to: string, options?: CallOptions & { overwrite?: boolean }): Promise<void>;
+  glob(pattern: string, options?: GlobOptions): Promise<GlobResult>;
+  grep(pattern: string, options?: GrepOptions): Promise<GrepResult>;
+  /**
+   * Runs `shell -c command`, or a list without a shell. Rejects only when nothing could be started
+   * (`SPAWN_FAILED`, a bad `cwd`, `CLOSED`, `INVALID_ARGUMENT`).
+   */
+  exec(command: string | string[], options?: ExecOptions): Promise<ExecResult>;
+  capabilities(): WorkspaceCapabilities;
+  /** Ends every process of this workspace; later calls fail with `CLOSED`. Idempotent. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface MemoryCommand {
+  command: string;
+  cwd: string;
+  env: Record<string, string>;
+  timeoutMs?: number;
+}
+
+export interface MemoryWorkspaceOptions {
+  files?: Record<string, string | Uint8Array>;
+  /** Answers commands. Default: exit code 127. Missing fields are empty output and exit code 0. */
+  exec?: (command: string, options: ExecOptions) => Partial<ExecResult> | Promise<Partial<ExecResult>>;
+  limits?: NodeWorkspaceOptions['limits'];
+}
+
+/** The same tree in memory, for tests: same paths, same errors, answers without a thread hop. */
+export class MemoryWorkspace implements WorkspaceFiles, ShellProvider, AsyncDisposable {
+  constructor(options?: MemoryWorkspaceOptions);
+  /** Every command received, in order. */
+  readonly commands: MemoryCommand[];
+  /** Every file by path; bytes that are not UTF-8 text come as a Buffer. */
+  snapshot(): Record<string, string | Buffer>;
+  readFile(path: string, options?: CallOptions): Promise<string>;
+  readFileBytes(path: string, options?: CallOptions): Promise<Buffer>;
+  readPage(path: string, options?: PageOptions & CallOptions): Promise<Page>;
+  writeFile(path: string, content: string | Uint8Array, options?: WriteFileOptions): Promise<void>;
+  editFile(path: string, edit: EditOptions, options?: CallOptions): Promise<EditResult>;
+  stat(path: string, options?: CallOptions): Promise<Required<FileStat> | undefined>;
+  readdir(path: string, options?: CallOptions): Promise<DirectoryEntry[]>;
+  mkdir(path: string, options?: CallOptions): Promise<void>;
+  rm(path: string, options?: CallOptions & { recursive?: boolean }): Promise<void>;
+  rename(from: string, to: string, options?: CallOptions & { overwrite?: boolean }): Promise<void>;
+  glob(pattern: string, options?: GlobOptions): Promise<GlobResult>;
+  grep(pattern: string, options?: GrepOptions): Promise<GrepResult>;
+  exec(command: string | string[], options?: ExecOptions): Promise<ExecResult>;
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+// ---------------------------------------------------------------- text
+
+/** A numbered page of `text`, as `read_file` shows it. */
+export function formatPage(text: string, options?: PageOptions): Page;
+
+/** Exact replacement in a string, with the errors of `edit_file`. */
+export function applyEdit(text: string, edit: EditOptions): EditResult & { text: string };
+
+/** Head and tail of `text` within `maxChars`, a marker in the middle that says how much was left out. */
+export function clipText(text: string, maxChars: number): string;
+
+/** What a person would have seen: escape sequences removed, carriage-return progress collapsed to its last state. */
+export function stripAnsi(text: string): string;
+
+// ---------------------------------------------------------------- tools
+
+export interface ToolCallOptions extends CallOptions {
+  toolCallId?: string;
+}
+
+/** A plain tool object. `execute` throws `WorkspaceError` on failure; adapters turn it into what their SDK expects. */
+export interface Tool<Input = any, Output = unknown> {
+  name: string;
+  description: string;
+  /** zod 4: Standard Schema and JSON Schema both work. */
+  inputSchema: z.ZodType<Input>;
+  readOnly: boolean;
+  /** May run beside other calls of the same turn. */
+  parallel: boolean;
+  needsApproval(input: Input): boolean | Promise<boolean>;
+  execute(input: Input, options?: ToolCallOptions): Promise<Output>;
+}
+
+export type FsToolName = 'read_file' | 'write_file' | 'edit_file' | 'list_dir' | 'glob' | 'grep';
+
+export interface FsToolsOptions {
+  /** Only `read_file`, `list_dir`, `glob` and `grep`. Default false. */
+  readOnly?: boolean;
+  /** Per tool: a boolean, or a predicate over the input. Default: none needs approval. */
+  needsApproval?: Partial<Record<FsToolName, boolean | ((input: any) => boolean | Promise<boolean>)>>;
+  /** Default 2000. */
+  maxReadLines?: number;
+  /** Characters a tool returns per call. Default 50,000. */
+  maxOutputChars?: number;
+  /** Paths, matches or entries. Default 200. */
+  maxResults?: number;
+  /** Default 20,000. */
+  maxFilesScanned?: number;
+  /** Directory names `glob`, `grep` and recursive listing skip. Default `['.git', 'node_modules']`. */
+  ignore?: string[];
+  /** Honour `.gitignore`. Default true. */
+  gitignore?: boolean;
+  lineEndings?: 'preserve' | 'strict';
+  /** Larger files are refused by `read_file`. Default 10 MiB. */
+  maxFileBytes?: number;
+  /** Default 10 MiB. */
+  maxWriteBytes?: number;
+  /** Rename tools. */
+  names?: Partial<Record<FsToolName, string>>;
+}
+
+/** `read_file`, `write_file`, `edit_file`, `list_dir`, `glob`, `grep` over any provider. */
+export function createFsTools(fs: FsProvider, options?: FsToolsOptions): Tool[];
+
+export interface ShellToolOptions {
+  /** Default true: every command waits for a human. */
+  needsApproval?: boolean | ((command: string) => boolean | Promise<boolean>);
+  /**
+   * When set, only matching commands run. A string matches the exact command or command + space + rest, and then
+   * no shell operator may occur; a RegExp is tested against the whole line: anchor it.
+   */
+  allow?: (string | RegExp)[];
+  /** Refused before approval is asked. A convenience, not a boundary: a shell has many spellings. */
+  deny?: (string | RegExp)[];
+  /** Default 120,000. */
+  defaultTimeoutMs?: number;
+  /** A larger `timeout_ms` is lowered to this. Default 600,000. */
+  maxTimeoutMs?: number;
+  /** Characters per stream; head and tail are kept. Default 30,000. */
+  maxOutputChars?: number;
+  /** Workspace-relative. */
+  cwd?: string;
+  env?: Record<string, string>;
+  /** Default `'shell'`. */
+  name?: string;
+  /** Remove escape sequences from what the model reads. Default true. */
+  stripAnsi?: boolean;
+}
+
+export interface ShellToolResult {
+  exitCode: number;
+  stdout: string;
+  stderr: string;
+  timedOut?: true;
+  aborted?: true;
+  note?: string;
+}
+
+export interface ShellToolInput {
+  command: string;
+  timeout_ms?: number | undefined;
+  cwd?: string | undefined;
+  description?: string | undefined;
+}
+
+/** One tool that runs commands in `shell`. */
+export function createShellTool(shell: ShellProvider, options?: ShellToolOptions): Tool<ShellToolInput, ShellToolResult>;

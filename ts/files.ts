@@ -1,0 +1,110 @@
+/** The file surface over a native tree; NodeWorkspace and MemoryWorkspace are this plus commands. */
+import type { NativeTree } from '#native';
+import { call } from './call.js';
+import { checkContent, checkLimit, checkString, invalid } from './check.js';
+import { WorkspaceClosedError } from './errors.js';
+import type * as api from './providers.js';
+
+export const MAX_FILE_BYTES = 10 * 1024 * 1024;
+
+export interface FileLimits {
+  maxFileBytes: number;
+  maxWriteBytes: number;
+}
+
+export abstract class TreeFiles implements api.WorkspaceFiles {
+  /** @internal */
+  readonly tree: NativeTree;
+  /** @internal */
+  readonly limits: FileLimits;
+  #closed = false;
+
+  protected constructor(tree: NativeTree, limits: Partial<FileLimits> = {}) {
+    // Not enumerable: printing a workspace should not print the addon's handle.
+    Object.defineProperty(this, 'tree', { value: tree });
+    this.tree = tree;
+    this.limits = { maxFileBytes: MAX_FILE_BYTES, maxWriteBytes: MAX_FILE_BYTES, ...limits };
+  }
+
+  async readFile(path: string, options?: api.CallOptions): Promise<string> {
+    this.checkOpen(path);
+    return await call(() => this.tree.readText(path, this.limits.maxFileBytes), options?.signal);
+  }
+
+  async readFileBytes(path: string, options?: api.CallOptions): Promise<Buffer> {
+    this.checkOpen(path);
+    return await call(() => this.tree.readBytes(path, this.limits.maxFileBytes), options?.signal);
+  }
+
+  async readPage(path: string, options: api.PageOptions & api.CallOptions = {}): Promise<api.Page> {
+    this.checkOpen(path);
+    return await call(() => this.tree.readPage(path, pageRequest(options), this.limits.maxFileBytes), options.signal);
+  }
+
+  async writeFile(path: string, content: string | Uint8Array, options: api.WriteFileOptions = {}): Promise<void> {
+    this.checkOpen(path);
+    checkContent('content', content);
+    checkLimit('content', Buffer.byteLength(content), this.limits.maxWriteBytes);
+    const { createOnly, createParents, durable, signal } = options;
+    await call(() => this.tree.write(path, content, { createOnly, createParents, durable }), signal);
+  }
+
+  async editFile(path: string, edit: api.EditOptions, options?: api.CallOptions): Promise<api.EditResult> {
+    this.checkOpen(path);
+    return await call(() => this.tree.edit(path, editRequest(edit), this.limits.maxFileBytes), options?.signal);
+  }
+
+  async stat(path: string, options?: api.CallOptions): Promise<Required<api.FileStat> | undefined> {
+    this.checkOpen(path);
+    return (await call(() => this.tree.stat(path), options?.signal)) ?? undefined;
+  }
+
+  async readdir(path: string, options?: api.CallOptions): Promise<api.DirectoryEntry[]> {
+    this.checkOpen(path);
+    return await call(() => this.tree.readDir(path), options?.signal);
+  }
+
+  async mkdir(path: string, options?: api.CallOptions): Promise<void> {
+    this.checkOpen(path);
+    await call(() => this.tree.makeDir(path), options?.signal);
+  }
+
+  async rm(path: string, options?: api.CallOptions & { recursive?: boolean }): Promise<void> {
+    this.checkOpen(path);
+    await call(() => this.tree.remove(path, options?.recursive === true), options?.signal);
+  }
+
+  async rename(from: string, to: string, options?: api.CallOptions & { overwrite?: boolean }): Promise<void> {
+    this.checkOpen(from);
+    checkString('to', to);
+    await call(() => this.tree.rename(from, to, options?.overwrite === true), options?.signal);
+  }
+
+  protected markClosed(): void {
+    this.#closed = true;
+  }
+
+  protected get isClosed(): boolean {
+    return this.#closed;
+  }
+
+  protected checkOpen(path: unknown): void {
+    if (this.#closed) throw new WorkspaceClosedError();
+    checkString('path', path);
+  }
+}
+
+export function pageRequest(options: api.PageOptions): { offset: number; limit: number; maxChars: number } {
+  return { offset: options.offset ?? 1, limit: options.limit ?? 2000, maxChars: options.maxChars ?? 50_000 };
+}
+
+export function editRequest(edit: api.EditOptions): { oldString: string; newString: string; replaceAll: boolean; strictEndings: boolean } {
+  if (edit === null || typeof edit !== 'object') throw invalid('edit must be an object with oldString and newString');
+  checkString('oldString', edit.oldString);
+  checkString('newString', edit.newString);
+  const { oldString, newString, replaceAll = false, lineEndings = 'preserve' } = edit;
+  if (lineEndings !== 'preserve' && lineEndings !== 'strict') {
+    throw invalid(`lineEndings must be 'preserve' or 'strict', not '${String(lineEndings)}'`);
+  }
+  return { oldString, newString, replaceAll, strictEndings: lineEndings === 'strict' };
+}

@@ -1,0 +1,55 @@
+/** A directory on disk with a host shell. */
+import { NativeTree } from '#native';
+import { z } from 'zod';
+import { callSync } from './call.js';
+import { checkOptions, checkString } from './check.js';
+import { TreeFiles } from './files.js';
+import { limitsSchema } from './limits.js';
+import { Commands } from './process.js';
+import type * as api from './providers.js';
+
+const optionsSchema = z.strictObject({
+  root: z.string().min(1, 'expected an existing directory, got an empty string'),
+  symlinks: z.enum(['inside', 'deny']).optional(),
+  protect: z.array(z.string()).optional(),
+  env: z.record(z.string(), z.string()).optional(),
+  inheritEnv: z.union([z.array(z.string()), z.literal(true)]).optional(),
+  shell: z.string().min(1).optional(),
+  venv: z.boolean().optional(),
+  limits: limitsSchema.optional(),
+});
+
+export class NodeWorkspace extends TreeFiles implements api.ShellProvider {
+  readonly root: string;
+  readonly #commands: Commands;
+
+  constructor(options: api.NodeWorkspaceOptions) {
+    const checked = checkOptions('NodeWorkspace', optionsSchema, options);
+    checkString('root', checked.root);
+    const { root, symlinks, protect } = checked;
+    super(
+      callSync(() => NativeTree.disk({ root, symlinks, protect })),
+      checked.limits,
+    );
+    this.root = this.tree.root ?? root;
+    this.#commands = new Commands(this.tree, checked);
+  }
+
+  async exec(command: string | string[], options: api.ExecOptions = {}): Promise<api.ExecResult> {
+    this.checkOpen(options.cwd ?? '.');
+    return await this.#commands.exec(command, options);
+  }
+
+  capabilities(): api.WorkspaceCapabilities {
+    return this.#commands.capabilities();
+  }
+
+  async close(): Promise<void> {
+    this.markClosed();
+    await this.#commands.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
