@@ -125,3 +125,19 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::ErrorCode;
+
+    #[test]
+    fn every_code_is_documented_for_users() {
+        let docs = include_str!("../docs/errors.md");
+        let types = include_str!("../index.d.ts");
+        for code in ErrorCode::ALL {
+            let code = code.as_str();
+            assert!(docs.contains(&format!("| `{code}` |")), "docs/errors.md lacks {code}");
+            assert!(types.contains(&format!("'{code}'")), "index.d.ts lacks {code}");
+        }
+    }
+}

@@ -1,5 +1,6 @@
 /** The one way from TypeScript into the addon: signals in, classed errors out. */
 import { CancelHandle } from '#native';
+import type { WorkspaceErrorCode } from './providers.js';
 import { PermissionDeniedError, WorkspaceClosedError, WorkspaceError } from './errors.js';
 
 /** After an abort the operation itself is waited for this long, so that it can clean up; then the call settles. */
@@ -73,7 +74,7 @@ export function fromNative(error: unknown): unknown {
 }
 
 interface NativeFailure {
-  code: string;
+  code: WorkspaceErrorCode;
   message: string;
   path: string | null;
 }

@@ -1,5 +1,7 @@
 /** The error classes callers see. Codes are listed in docs/errors.md. */
 
+import type { WorkspaceErrorCode } from '../index.js';
+
 export interface WorkspaceErrorOptions {
   path?: string | undefined;
   cause?: unknown;
@@ -8,11 +10,11 @@ export interface WorkspaceErrorOptions {
 /** A refusal or failure with a stable `code` and a message a model can act on. */
 export class WorkspaceError extends Error {
   override readonly name: string = 'WorkspaceError';
-  readonly code: string;
+  readonly code: WorkspaceErrorCode;
   /** The workspace path concerned, as the caller wrote it. */
   readonly path: string | undefined;
 
-  constructor(message: string, code = 'IO', options: WorkspaceErrorOptions = {}) {
+  constructor(message: string, code: WorkspaceErrorCode = 'IO', options: WorkspaceErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.path = options.path;

@@ -4,6 +4,8 @@ import { call } from './call.js';
 import { checkContent, checkLimit, checkString, invalid } from './check.js';
 import { WorkspaceClosedError } from './errors.js';
 import type * as api from './providers.js';
+import { globRequest, grepRequest } from './tools/requests.js';
+import type { SearchSettings } from './tools/source.js';
 
 export const MAX_FILE_BYTES = 10 * 1024 * 1024;
 
@@ -46,12 +48,28 @@ export abstract class TreeFiles implements api.WorkspaceFiles {
     checkContent('content', content);
     checkLimit('content', Buffer.byteLength(content), this.limits.maxWriteBytes);
     const { createOnly, createParents, durable, signal } = options;
-    await call(() => this.tree.write(path, content, { createOnly, createParents, durable }), signal);
+    await call((cancel) => this.tree.write(path, content, { createOnly, createParents, durable }, cancel), signal);
   }
 
   async editFile(path: string, edit: api.EditOptions, options?: api.CallOptions): Promise<api.EditResult> {
     this.checkOpen(path);
-    return await call(() => this.tree.edit(path, editRequest(edit), this.limits.maxFileBytes), options?.signal);
+    const request = editRequest(edit);
+    return await call((cancel) => this.tree.edit(path, request, this.limits.maxFileBytes, cancel), options?.signal);
+  }
+
+  async glob(pattern: string, options: api.GlobOptions = {}): Promise<api.GlobResult> {
+    const path = options.path ?? '.';
+    this.checkOpen(path);
+    checkString('pattern', pattern);
+    const request = globRequest(pattern, path, searchSettings(options));
+    return await call((cancel) => this.tree.glob(request, cancel), options.signal);
+  }
+
+  async grep(pattern: string, options: api.GrepOptions = {}): Promise<api.GrepResult> {
+    const { path = '.', glob, ignoreCase = false, literal = false, context = 0, signal } = options;
+    this.checkOpen(path);
+    const request = grepRequest({ pattern, path, glob, ignoreCase, literal, context, includeIgnored: false }, searchSettings(options));
+    return await call((cancel) => this.tree.grep(request, cancel), signal);
   }
 
   async stat(path: string, options?: api.CallOptions): Promise<Required<api.FileStat> | undefined> {
@@ -71,13 +89,19 @@ export abstract class TreeFiles implements api.WorkspaceFiles {
 
   async rm(path: string, options?: api.CallOptions & { recursive?: boolean }): Promise<void> {
     this.checkOpen(path);
-    await call(() => this.tree.remove(path, options?.recursive === true), options?.signal);
+    await call((cancel) => this.tree.remove(path, options?.recursive === true, cancel), options?.signal);
   }
 
   async rename(from: string, to: string, options?: api.CallOptions & { overwrite?: boolean }): Promise<void> {
     this.checkOpen(from);
     checkString('to', to);
     await call(() => this.tree.rename(from, to, options?.overwrite === true), options?.signal);
+  }
+
+  /** @internal The tree, for a tool's call on `path`. */
+  open(path: string): NativeTree {
+    this.checkOpen(path);
+    return this.tree;
   }
 
   protected markClosed(): void {
@@ -92,6 +116,11 @@ export abstract class TreeFiles implements api.WorkspaceFiles {
     if (this.#closed) throw new WorkspaceClosedError();
     checkString('path', path);
   }
+}
+
+function searchSettings(options: api.GlobOptions): SearchSettings {
+  const { maxResults = 200, maxFilesScanned = 20_000, ignore = ['.git', 'node_modules'], gitignore = true } = options;
+  return { maxResults, maxFilesScanned, ignore, gitignore, maxOutputChars: 50_000, maxFileBytes: MAX_FILE_BYTES };
 }
 
 export function pageRequest(options: api.PageOptions): { offset: number; limit: number; maxChars: number } {

@@ -1,1 +1,7 @@
-export { PermissionDeniedError, WorkspaceClosedError, WorkspaceError, type WorkspaceErrorOptions } from './errors.js';
+/** What `import 'croft'` gives; index.d.ts documents it. */
+export { PermissionDeniedError, WorkspaceClosedError, WorkspaceError } from './errors.js';
+export { MemoryWorkspace } from './memory.js';
+export { applyEdit, clipText, formatPage, normalizeWorkspacePath, stripAnsi } from './text.js';
+export { createFsTools } from './tools/fs.js';
+export { createShellTool } from './tools/shell.js';
+export { NodeWorkspace } from './workspace.js';

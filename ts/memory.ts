@@ -21,7 +21,7 @@ export class MemoryWorkspace extends TreeFiles implements api.ShellProvider {
 
   constructor(options: api.MemoryWorkspaceOptions = {}) {
     const checked = checkOptions('MemoryWorkspace', optionsSchema, options);
-    super(NativeTree.memory(), checked.limits);
+    super(NativeTree.memory(null), checked.limits);
     this.#exec = checked.exec ?? (() => NO_SHELL);
     for (const [path, content] of Object.entries(checked.files ?? {})) this.#put(path, content);
   }
@@ -54,7 +54,7 @@ export class MemoryWorkspace extends TreeFiles implements api.ShellProvider {
   #put(path: string, content: string | Uint8Array): void {
     checkString('files: path', path);
     checkContent(`files: ${path}`, content);
-    callSync(() => this.tree.write(path, content, {}));
+    callSync(() => this.tree.insert(path, content));
   }
 }
 

@@ -1,0 +1,307 @@
+//! Files, for JavaScript: a confined directory or a tree in memory.
+
+use super::convert::{page_request, whole};
+use super::text::{NativeEditRequest, NativeEditResult, NativePage, NativePageRequest};
+use super::{Answer, CancelHandle};
+use crate::error::{Error, ErrorCode, Result};
+use crate::limits;
+use crate::text::encoding::{self, Encoding};
+use crate::text::ending;
+use crate::text::page::{self, Page, PageReader, PageRequest};
+use crate::tree::{DiskOptions, DiskTree, MemoryTree, RemoveOptions, Symlinks, Tree, UpdateOptions, WriteOptions};
+use napi::bindgen_prelude::{Buffer, Either, Uint8Array};
+use napi_derive::napi;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+#[napi]
+pub struct NativeTree {
+    tree: Arc<dyn Tree>,
+    /// Set for a tree in memory, which answers on the spot.
+    memory: Option<Arc<MemoryTree>>,
+    disk: Option<Arc<DiskTree>>,
+}
+
+#[napi(object)]
+pub struct NativeDiskOptions {
+    pub root: String,
+    #[napi(ts_type = "'inside' | 'deny'")]
+    pub symlinks: Option<String>,
+    pub protect: Option<Vec<String>>,
+}
+
+#[napi(object)]
+pub struct NativeStat {
+    #[napi(ts_type = "'file' | 'directory' | 'symlink' | 'other'")]
+    pub r#type: &'static str,
+    pub size: f64,
+    pub mtime_ms: f64,
+    pub mode: u32,
+}
+
+#[napi(object)]
+pub struct NativeEntry {
+    pub name: String,
+    #[napi(ts_type = "'file' | 'directory' | 'symlink' | 'other'")]
+    pub r#type: &'static str,
+    /// Links only: the type of a target that is inside the workspace.
+    #[napi(ts_type = "'file' | 'directory' | 'symlink' | 'other'")]
+    pub target: Option<&'static str>,
+    /// Set when the name is not UTF-8 and is shown escaped.
+    pub unreadable: Option<bool>,
+}
+
+#[napi(object)]
+pub struct NativeWriteOptions {
+    pub create_only: Option<bool>,
+    pub create_parents: Option<bool>,
+    pub durable: Option<bool>,
+}
+
+#[napi(object)]
+pub struct NativeWritten {
+    pub created: bool,
+    pub note: Option<String>,
+}
+
+#[napi(object)]
+pub struct NativeSnapshotFile {
+    pub path: String,
+    pub content: Buffer,
+}
+
+#[napi]
+impl NativeTree {
+    #[napi(factory)]
+    pub fn disk(options: NativeDiskOptions) -> napi::Result<Self> {
+        let symlinks = match options.symlinks.as_deref() {
+            None | Some("inside") => Symlinks::Inside,
+            Some("deny") => Symlinks::Deny,
+            Some(other) => return Err(invalid(format!("symlinks must be 'inside' or 'deny', not '{other}'")).into()),
+        };
+        let disk = Arc::new(DiskTree::open(DiskOptions {
+            root: PathBuf::from(options.root),
+            symlinks,
+            protect: options.protect.unwrap_or_default(),
+        })?);
+        Ok(Self { tree: disk.clone(), memory: None, disk: Some(disk) })
+    }
+
+    #[napi(factory)]
+    pub fn memory(protect: Option<Vec<String>>) -> Self {
+        let memory = Arc::new(MemoryTree::new(&protect.unwrap_or_default()));
+        Self { tree: memory.clone(), memory: Some(memory), disk: None }
+    }
+
+    /// The real absolute path of a tree on disk.
+    #[napi(getter)]
+    pub fn root(&self) -> Option<String> {
+        self.disk.as_ref().map(|disk| disk.root_path().to_string_lossy().into_owned())
+    }
+
+    #[napi(ts_return_type = "string | Promise<string>")]
+    pub fn read_text(&self, path: String, max_bytes: f64) -> napi::Result<Answer<String>> {
+        let max_bytes = whole("maxFileBytes", max_bytes, 1)?;
+        let now = self.tree.read_now(&path, max_bytes).map(|read| decode(read?, &path));
+        let tree = self.tree.clone();
+        Answer::or_later(now, move || decode(tree.read(&path, max_bytes)?, &path))
+    }
+
+    #[napi(ts_return_type = "Buffer | Promise<Buffer>")]
+    pub fn read_bytes(&self, path: String, max_bytes: f64) -> napi::Result<Answer<Buffer>> {
+        let max_bytes = whole("maxFileBytes", max_bytes, 1)?;
+        let now = self.tree.read_now(&path, max_bytes).map(|read| read.map(Buffer::from));
+        let tree = self.tree.clone();
+        Answer::or_later(now, move || tree.read(&path, max_bytes).map(Buffer::from))
+    }
+
+    #[napi(ts_return_type = "NativePage | Promise<NativePage>")]
+    pub fn read_page(
+        &self,
+        path: String,
+        request: NativePageRequest,
+        max_bytes: f64,
+    ) -> napi::Result<Answer<NativePage>> {
+        let max_bytes = whole("maxFileBytes", max_bytes, 1)?;
+        let request = page_request(&request)?;
+        let now = self.tree.read_now(&path, max_bytes);
+        let now = now.map(|read| Ok(page::page(&read?, &path, &request)?.into()));
+        let tree = self.tree.clone();
+        Answer::or_later(now, move || Ok(read_page(&*tree, &path, &request, max_bytes)?.into()))
+    }
+
+    #[napi(ts_return_type = "void | Promise<void>")]
+    pub fn write(
+        &self,
+        path: String,
+        content: Either<String, Uint8Array>,
+        options: NativeWriteOptions,
+        cancel: Option<&CancelHandle>,
+    ) -> napi::Result<Answer<()>> {
+        let defaults = WriteOptions::default();
+        let options = WriteOptions {
+            create_only: options.create_only.unwrap_or(defaults.create_only),
+            create_parents: options.create_parents.unwrap_or(defaults.create_parents),
+            durable: options.durable.unwrap_or(defaults.durable),
+            cancel: cancel.map(CancelHandle::token),
+        };
+        let tree = self.tree.clone();
+        let content = owned(content);
+        Answer::run(self.instant(), move || tree.write(&path, &content, &options))
+    }
+
+    /// As `write`, and tells what `write_file` says: whether the file is new, whether line endings changed.
+    #[napi(ts_return_type = "NativeWritten | Promise<NativeWritten>")]
+    pub fn write_noted(
+        &self,
+        path: String,
+        content: String,
+        create_only: bool,
+        cancel: Option<&CancelHandle>,
+    ) -> napi::Result<Answer<NativeWritten>> {
+        let cancel = cancel.map(CancelHandle::token);
+        let options = WriteOptions { create_only, cancel, ..WriteOptions::default() };
+        let tree = self.tree.clone();
+        Answer::run(self.instant(), move || write_noted(&*tree, &path, content.as_bytes(), &options))
+    }
+
+    #[napi(ts_return_type = "NativeEditResult | Promise<NativeEditResult>")]
+    pub fn edit(
+        &self,
+        path: String,
+        request: NativeEditRequest,
+        max_bytes: f64,
+        cancel: Option<&CancelHandle>,
+    ) -> napi::Result<Answer<NativeEditResult>> {
+        let max_bytes = whole("maxFileBytes", max_bytes, 1)?;
+        let options = UpdateOptions { max_bytes, cancel: cancel.map(CancelHandle::token), ..UpdateOptions::default() };
+        let tree = self.tree.clone();
+        Answer::run(self.instant(), move || {
+            let mut result = None;
+            tree.update(&path, &options, &mut |bytes| {
+                let mut edited = request.apply(bytes, &path)?;
+                let bytes = edited.bytes.take();
+                result = Some(NativeEditResult::from(&edited, bytes.is_some()));
+                Ok(bytes)
+            })?;
+            result.ok_or_else(|| Error::new(ErrorCode::Internal, "the edit was not applied"))
+        })
+    }
+
+    #[napi(ts_return_type = "NativeStat | null | Promise<NativeStat | null>")]
+    pub fn stat(&self, path: String) -> napi::Result<Answer<Option<NativeStat>>> {
+        let now = self.tree.stat_now(&path).map(|stat| Ok(stat?.map(NativeStat::from)));
+        let tree = self.tree.clone();
+        Answer::or_later(now, move || Ok(tree.stat(&path)?.map(NativeStat::from)))
+    }
+
+    #[napi(ts_return_type = "NativeEntry[] | Promise<NativeEntry[]>")]
+    pub fn read_dir(&self, path: String) -> napi::Result<Answer<Vec<NativeEntry>>> {
+        let tree = self.tree.clone();
+        Answer::run(self.instant(), move || {
+            Ok(tree.read_dir(&path, false)?.into_iter().map(NativeEntry::from).collect())
+        })
+    }
+
+    #[napi(ts_return_type = "void | Promise<void>")]
+    pub fn make_dir(&self, path: String) -> napi::Result<Answer<()>> {
+        let tree = self.tree.clone();
+        Answer::run(self.instant(), move || tree.make_dir(&path))
+    }
+
+    #[napi(ts_return_type = "void | Promise<void>")]
+    pub fn remove(
+        &self,
+        path: String,
+        recursive: bool,
+        cancel: Option<&CancelHandle>,
+    ) -> napi::Result<Answer<()>> {
+        let options = RemoveOptions { recursive, cancel: cancel.map(CancelHandle::token) };
+        let tree = self.tree.clone();
+        Answer::run(self.instant(), move || tree.remove(&path, &options))
+    }
+
+    #[napi(ts_return_type = "void | Promise<void>")]
+    pub fn rename(&self, from: String, to: String, overwrite: bool) -> napi::Result<Answer<()>> {
+        let tree = self.tree.clone();
+        Answer::run(self.instant(), move || tree.rename(&from, &to, overwrite))
+    }
+
+    /// Puts a file into a tree in memory as its owner: protected names are allowed.
+    #[napi]
+    pub fn insert(&self, path: String, content: Either<String, Uint8Array>) -> napi::Result<()> {
+        let Some(memory) = &self.memory else { return Err(invalid("only a tree in memory takes inserts").into()) };
+        Ok(memory.insert(&path, owned(content))?)
+    }
+
+    /// Every file of a tree in memory.
+    #[napi]
+    pub fn snapshot(&self) -> Vec<NativeSnapshotFile> {
+        let Some(memory) = &self.memory else { return Vec::new() };
+        let files = memory.snapshot().into_iter();
+        files.map(|(path, file)| NativeSnapshotFile { path, content: file.content().to_vec().into() }).collect()
+    }
+}
+
+impl NativeTree {
+    fn instant(&self) -> bool {
+        self.memory.is_some()
+    }
+
+    pub(crate) fn tree(&self) -> Arc<dyn Tree> {
+        self.tree.clone()
+    }
+
+    /// For a command's working directory.
+    pub(crate) fn disk_tree(&self) -> Option<Arc<DiskTree>> {
+        self.disk.clone()
+    }
+}
+
+fn invalid(message: impl Into<String>) -> Error {
+    Error::new(ErrorCode::InvalidArgument, message)
+}
+
+/// A Uint8Array is copied: JavaScript could change it while the pool writes.
+fn owned(content: Either<String, Uint8Array>) -> Vec<u8> {
+    match content {
+        Either::A(text) => text.into_bytes(),
+        Either::B(bytes) => bytes.to_vec(),
+    }
+}
+
+fn decode(bytes: Vec<u8>, path: &str) -> Result<String> {
+    let decoded = encoding::decode(&bytes, path)?;
+    if decoded.encoding == Encoding::Utf8 {
+        // Checked just now; the bytes are the text.
+        return String::from_utf8(bytes).map_err(|_| Error::new(ErrorCode::Internal, "decoded text is not UTF-8"));
+    }
+    Ok(decoded.text.into_owned())
+}
+
+/// A part of a file at a time: a page of a large file costs one small buffer.
+fn read_page(tree: &dyn Tree, path: &str, request: &PageRequest, max_bytes: u64) -> Result<Page> {
+    const CHUNK_BYTES: usize = 256 * 1024;
+    let file = tree.open_file(path)?;
+    limits::check_file_size(path, file.size(), max_bytes)?;
+    let mut reader = PageReader::new(path, file.size(), *request)?;
+    let mut buffer = vec![0; CHUNK_BYTES.min(file.size() as usize + 1)];
+    let mut offset = 0;
+    loop {
+        let read = file.read_at(offset, &mut buffer)?;
+        if read == 0 {
+            return reader.finish();
+        }
+        reader.push(&buffer[..read])?;
+        offset += read as u64;
+    }
+}
+
+fn write_noted(tree: &dyn Tree, path: &str, content: &[u8], options: &WriteOptions) -> Result<NativeWritten> {
+    // Read only to tell about it: a file too large or not text is simply replaced without a note.
+    let before = tree.read(path, limits::MAX_FILE_BYTES);
+    tree.write(path, content, options)?;
+    let created = before.as_ref().is_err_and(|error| error.code == ErrorCode::NotFound);
+    let note = before.ok().and_then(|old| ending::change_note(&old, content));
+    Ok(NativeWritten { created, note })
+}
