@@ -14,3 +14,102 @@ export declare class CancelHandle {
   /** Idempotent; work that checks the token ends soon after. */
   cancel(): void
 }
+
+export declare class NativeTree {
+  static memory(protect?: Array<string> | undefined | null): NativeTree
+  readText(path: string, maxBytes: number): string | Promise<string>
+  readBytes(path: string, maxBytes: number): Buffer | Promise<Buffer>
+  readPage(path: string, request: NativePageRequest, maxBytes: number): NativePage | Promise<NativePage>
+  write(path: string, content: string | Uint8Array, options: NativeWriteOptions, cancel?: CancelHandle | undefined | null): void | Promise<void>
+  /** As `write`, and tells what `write_file` says: whether the file is new, whether line endings changed. */
+  writeNoted(path: string, content: string, createOnly: boolean, cancel?: CancelHandle | undefined | null): NativeWritten | Promise<NativeWritten>
+  edit(path: string, request: NativeEditRequest, maxBytes: number, cancel?: CancelHandle | undefined | null): NativeEditResult | Promise<NativeEditResult>
+  stat(path: string): NativeStat | null | Promise<NativeStat | null>
+  readDir(path: string): NativeEntry[] | Promise<NativeEntry[]>
+  makeDir(path: string): void | Promise<void>
+  remove(path: string, recursive: boolean, cancel?: CancelHandle | undefined | null): void | Promise<void>
+  rename(from: string, to: string, overwrite: boolean): void | Promise<void>
+  /** Puts a file into a tree in memory as its owner: protected names are allowed. */
+  insert(path: string, content: string | Uint8Array): void
+  /** Every file of a tree in memory. */
+  snapshot(): Array<NativeSnapshotFile>
+}
+
+export declare function applyEdit(text: string, request: NativeEditRequest): NativeEditResult
+
+export declare function clipText(text: string, maxChars: number): string
+
+export declare function formatPage(text: string, request: NativePageRequest): NativePage
+
+export interface NativeDiskOptions {
+  root: string
+  symlinks?: 'inside' | 'deny'
+  protect?: Array<string>
+}
+
+export interface NativeEditRequest {
+  oldString: string
+  newString: string
+  replaceAll: boolean
+  strictEndings: boolean
+}
+
+export interface NativeEditResult {
+  replacements: number
+  firstLine: number
+  changed: boolean
+  note?: string
+  /** Set by `applyEdit` only: a file's new content stays in the file. */
+  text?: string
+}
+
+export interface NativeEntry {
+  name: string
+  type: 'file' | 'directory' | 'symlink' | 'other'
+  /** Links only: the type of a target that is inside the workspace. */
+  target?: 'file' | 'directory' | 'symlink' | 'other'
+  /** Set when the name is not UTF-8 and is shown escaped. */
+  unreadable?: boolean
+}
+
+export interface NativePage {
+  text: string
+  firstLine: number
+  lastLine: number
+  totalLines: number
+  truncated: boolean
+  nextOffset?: number
+}
+
+export interface NativePageRequest {
+  offset: number
+  limit: number
+  maxChars: number
+}
+
+export interface NativeSnapshotFile {
+  path: string
+  content: Buffer
+}
+
+export interface NativeStat {
+  type: 'file' | 'directory' | 'symlink' | 'other'
+  size: number
+  mtimeMs: number
+  mode: number
+}
+
+export interface NativeWriteOptions {
+  createOnly?: boolean
+  createParents?: boolean
+  durable?: boolean
+}
+
+export interface NativeWritten {
+  created: boolean
+  note?: string
+}
+
+export declare function normalizePath(path: string, platform?: string | undefined | null): string
+
+export declare function stripAnsi(text: string): string

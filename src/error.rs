@@ -136,7 +136,10 @@ mod tests {
         let types = include_str!("../index.d.ts");
         for code in ErrorCode::ALL {
             let code = code.as_str();
-            assert!(docs.contains(&format!("| `{code}` |")), "docs/errors.md lacks {code}");
+            assert!(
+                docs.contains(&format!("| `{code}` |")),
+                "docs/errors.md lacks {code}"
+            );
             assert!(types.contains(&format!("'{code}'")), "index.d.ts lacks {code}");
         }
     }

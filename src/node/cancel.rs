@@ -23,7 +23,6 @@ impl CancelHandle {
         self.token.cancel();
     }
 
-    #[allow(dead_code)]
     pub(crate) fn token(&self) -> CancellationToken {
         self.token.clone()
     }

@@ -17,7 +17,12 @@ fn file_type(file_type: FileType) -> &'static str {
 
 impl From<Stat> for NativeStat {
     fn from(stat: Stat) -> Self {
-        Self { r#type: file_type(stat.file_type), size: stat.size as f64, mtime_ms: stat.mtime_ms, mode: stat.mode }
+        Self {
+            r#type: file_type(stat.file_type),
+            size: stat.size as f64,
+            mtime_ms: stat.mtime_ms,
+            mode: stat.mode,
+        }
     }
 }
 
@@ -27,7 +32,7 @@ impl From<Entry> for NativeEntry {
             name: entry.name,
             r#type: file_type(entry.file_type),
             target: entry.link_target.map(file_type),
-            unreadable: (!entry.is_utf8).then_some(true),
+            unreadable: (!entry.addressable).then_some(true),
         }
     }
 }

@@ -2,11 +2,11 @@
 //! Failures cross as an error whose reason is `croft:` + JSON (see `failure`); ts/call.ts makes the classes.
 
 mod cancel;
+mod convert;
 mod failure;
-#[allow(dead_code)] // the bindings that use it follow
+mod text;
+mod tree;
 mod work;
 
-#[allow(unused_imports)]
 pub(crate) use cancel::CancelHandle;
-#[allow(unused_imports)]
 pub(crate) use work::{Answer, off_thread};

@@ -77,8 +77,16 @@ pub fn format_page(text: String, request: NativePageRequest) -> napi::Result<Nat
 
 impl NativeEditRequest {
     pub(crate) fn apply(&self, bytes: &[u8], path: &str) -> Result<Edited> {
-        let edit = Edit { old: &self.old_string, new: &self.new_string, replace_all: self.replace_all };
-        let endings = if self.strict_endings { LineEndings::Strict } else { LineEndings::Preserve };
+        let edit = Edit {
+            old: &self.old_string,
+            new: &self.new_string,
+            replace_all: self.replace_all,
+        };
+        let endings = if self.strict_endings {
+            LineEndings::Strict
+        } else {
+            LineEndings::Preserve
+        };
         edit::edit(bytes, path, &edit, endings)
     }
 }
@@ -88,7 +96,9 @@ impl NativeEditResult {
         let applied = edited.applied.first();
         Self {
             replacements: applied.map_or(0, |applied| applied.replacements as u32),
-            first_line: applied.and_then(|applied| applied.first_line).map_or(0, |line| line as u32),
+            first_line: applied
+                .and_then(|applied| applied.first_line)
+                .map_or(0, |line| line as u32),
             changed,
             note: (!edited.notes.is_empty()).then(|| edited.notes.join("; ")),
             text: None,
@@ -109,10 +119,10 @@ pub fn apply_edit(text: String, request: NativeEditRequest) -> napi::Result<Nati
 
 #[napi]
 pub fn clip_text(text: String, max_chars: f64) -> napi::Result<String> {
-    Ok(clip::clip(&text, whole("maxChars", max_chars, 1)? as usize).into())
+    Ok(clip::clip(&text, whole("maxChars", max_chars, 1)? as usize).text)
 }
 
 #[napi(js_name = "stripAnsi")]
 pub fn strip_ansi_text(text: String) -> String {
-    strip_ansi::strip_ansi(&text).into()
+    strip_ansi::strip_ansi(&text)
 }

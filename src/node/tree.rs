@@ -6,12 +6,11 @@ use super::{Answer, CancelHandle};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits;
 use crate::text::encoding::{self, Encoding};
-use crate::text::ending;
+use crate::text::overwrite;
 use crate::text::page::{self, Page, PageReader, PageRequest};
-use crate::tree::{DiskOptions, DiskTree, MemoryTree, RemoveOptions, Symlinks, Tree, UpdateOptions, WriteOptions};
+use crate::tree::{MemoryTree, RemoveOptions, Tree, UpdateOptions, WriteOptions};
 use napi::bindgen_prelude::{Buffer, Either, Uint8Array};
 use napi_derive::napi;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 #[napi]
@@ -19,10 +18,10 @@ pub struct NativeTree {
     tree: Arc<dyn Tree>,
     /// Set for a tree in memory, which answers on the spot.
     memory: Option<Arc<MemoryTree>>,
-    disk: Option<Arc<DiskTree>>,
 }
 
-#[napi(object)]
+#[napi(object, object_to_js = false)]
+#[allow(dead_code)]
 pub struct NativeDiskOptions {
     pub root: String,
     #[napi(ts_type = "'inside' | 'deny'")]
@@ -30,7 +29,7 @@ pub struct NativeDiskOptions {
     pub protect: Option<Vec<String>>,
 }
 
-#[napi(object)]
+#[napi(object, object_from_js = false)]
 pub struct NativeStat {
     #[napi(ts_type = "'file' | 'directory' | 'symlink' | 'other'")]
     pub r#type: &'static str,
@@ -39,7 +38,7 @@ pub struct NativeStat {
     pub mode: u32,
 }
 
-#[napi(object)]
+#[napi(object, object_from_js = false)]
 pub struct NativeEntry {
     pub name: String,
     #[napi(ts_type = "'file' | 'directory' | 'symlink' | 'other'")]
@@ -51,20 +50,20 @@ pub struct NativeEntry {
     pub unreadable: Option<bool>,
 }
 
-#[napi(object)]
+#[napi(object, object_to_js = false)]
 pub struct NativeWriteOptions {
     pub create_only: Option<bool>,
     pub create_parents: Option<bool>,
     pub durable: Option<bool>,
 }
 
-#[napi(object)]
+#[napi(object, object_from_js = false)]
 pub struct NativeWritten {
     pub created: bool,
     pub note: Option<String>,
 }
 
-#[napi(object)]
+#[napi(object, object_from_js = false)]
 pub struct NativeSnapshotFile {
     pub path: String,
     pub content: Buffer,
@@ -73,36 +72,21 @@ pub struct NativeSnapshotFile {
 #[napi]
 impl NativeTree {
     #[napi(factory)]
-    pub fn disk(options: NativeDiskOptions) -> napi::Result<Self> {
-        let symlinks = match options.symlinks.as_deref() {
-            None | Some("inside") => Symlinks::Inside,
-            Some("deny") => Symlinks::Deny,
-            Some(other) => return Err(invalid(format!("symlinks must be 'inside' or 'deny', not '{other}'")).into()),
-        };
-        let disk = Arc::new(DiskTree::open(DiskOptions {
-            root: PathBuf::from(options.root),
-            symlinks,
-            protect: options.protect.unwrap_or_default(),
-        })?);
-        Ok(Self { tree: disk.clone(), memory: None, disk: Some(disk) })
-    }
-
-    #[napi(factory)]
     pub fn memory(protect: Option<Vec<String>>) -> Self {
         let memory = Arc::new(MemoryTree::new(&protect.unwrap_or_default()));
-        Self { tree: memory.clone(), memory: Some(memory), disk: None }
-    }
-
-    /// The real absolute path of a tree on disk.
-    #[napi(getter)]
-    pub fn root(&self) -> Option<String> {
-        self.disk.as_ref().map(|disk| disk.root_path().to_string_lossy().into_owned())
+        Self {
+            tree: memory.clone(),
+            memory: Some(memory),
+        }
     }
 
     #[napi(ts_return_type = "string | Promise<string>")]
     pub fn read_text(&self, path: String, max_bytes: f64) -> napi::Result<Answer<String>> {
         let max_bytes = whole("maxFileBytes", max_bytes, 1)?;
-        let now = self.tree.read_now(&path, max_bytes).map(|read| decode(read?, &path));
+        let now = self
+            .tree
+            .read_now(&path, max_bytes)
+            .map(|read| decode(read?, &path));
         let tree = self.tree.clone();
         Answer::or_later(now, move || decode(tree.read(&path, max_bytes)?, &path))
     }
@@ -110,7 +94,10 @@ impl NativeTree {
     #[napi(ts_return_type = "Buffer | Promise<Buffer>")]
     pub fn read_bytes(&self, path: String, max_bytes: f64) -> napi::Result<Answer<Buffer>> {
         let max_bytes = whole("maxFileBytes", max_bytes, 1)?;
-        let now = self.tree.read_now(&path, max_bytes).map(|read| read.map(Buffer::from));
+        let now = self
+            .tree
+            .read_now(&path, max_bytes)
+            .map(|read| read.map(Buffer::from));
         let tree = self.tree.clone();
         Answer::or_later(now, move || tree.read(&path, max_bytes).map(Buffer::from))
     }
@@ -127,7 +114,9 @@ impl NativeTree {
         let now = self.tree.read_now(&path, max_bytes);
         let now = now.map(|read| Ok(page::page(&read?, &path, &request)?.into()));
         let tree = self.tree.clone();
-        Answer::or_later(now, move || Ok(read_page(&*tree, &path, &request, max_bytes)?.into()))
+        Answer::or_later(now, move || {
+            Ok(read_page(&*tree, &path, &request, max_bytes)?.into())
+        })
     }
 
     #[napi(ts_return_type = "void | Promise<void>")]
@@ -146,8 +135,10 @@ impl NativeTree {
             cancel: cancel.map(CancelHandle::token),
         };
         let tree = self.tree.clone();
-        let content = owned(content);
-        Answer::run(self.instant(), move || tree.write(&path, &content, &options))
+        let content = Content::from(content);
+        Answer::run(self.instant(), move || {
+            tree.write(&path, &encode_as(&*tree, &path, content), &options)
+        })
     }
 
     /// As `write`, and tells what `write_file` says: whether the file is new, whether line endings changed.
@@ -160,9 +151,15 @@ impl NativeTree {
         cancel: Option<&CancelHandle>,
     ) -> napi::Result<Answer<NativeWritten>> {
         let cancel = cancel.map(CancelHandle::token);
-        let options = WriteOptions { create_only, cancel, ..WriteOptions::default() };
+        let options = WriteOptions {
+            create_only,
+            cancel,
+            ..WriteOptions::default()
+        };
         let tree = self.tree.clone();
-        Answer::run(self.instant(), move || write_noted(&*tree, &path, content.as_bytes(), &options))
+        Answer::run(self.instant(), move || {
+            write_noted(&*tree, &path, &content, &options)
+        })
     }
 
     #[napi(ts_return_type = "NativeEditResult | Promise<NativeEditResult>")]
@@ -174,7 +171,11 @@ impl NativeTree {
         cancel: Option<&CancelHandle>,
     ) -> napi::Result<Answer<NativeEditResult>> {
         let max_bytes = whole("maxFileBytes", max_bytes, 1)?;
-        let options = UpdateOptions { max_bytes, cancel: cancel.map(CancelHandle::token), ..UpdateOptions::default() };
+        let options = UpdateOptions {
+            max_bytes,
+            cancel: cancel.map(CancelHandle::token),
+            ..UpdateOptions::default()
+        };
         let tree = self.tree.clone();
         Answer::run(self.instant(), move || {
             let mut result = None;
@@ -190,7 +191,10 @@ impl NativeTree {
 
     #[napi(ts_return_type = "NativeStat | null | Promise<NativeStat | null>")]
     pub fn stat(&self, path: String) -> napi::Result<Answer<Option<NativeStat>>> {
-        let now = self.tree.stat_now(&path).map(|stat| Ok(stat?.map(NativeStat::from)));
+        let now = self
+            .tree
+            .stat_now(&path)
+            .map(|stat| Ok(stat?.map(NativeStat::from)));
         let tree = self.tree.clone();
         Answer::or_later(now, move || Ok(tree.stat(&path)?.map(NativeStat::from)))
     }
@@ -199,7 +203,11 @@ impl NativeTree {
     pub fn read_dir(&self, path: String) -> napi::Result<Answer<Vec<NativeEntry>>> {
         let tree = self.tree.clone();
         Answer::run(self.instant(), move || {
-            Ok(tree.read_dir(&path, false)?.into_iter().map(NativeEntry::from).collect())
+            Ok(tree
+                .read_dir(&path, false)?
+                .into_iter()
+                .map(NativeEntry::from)
+                .collect())
         })
     }
 
@@ -216,7 +224,10 @@ impl NativeTree {
         recursive: bool,
         cancel: Option<&CancelHandle>,
     ) -> napi::Result<Answer<()>> {
-        let options = RemoveOptions { recursive, cancel: cancel.map(CancelHandle::token) };
+        let options = RemoveOptions {
+            recursive,
+            cancel: cancel.map(CancelHandle::token),
+        };
         let tree = self.tree.clone();
         Answer::run(self.instant(), move || tree.remove(&path, &options))
     }
@@ -230,16 +241,25 @@ impl NativeTree {
     /// Puts a file into a tree in memory as its owner: protected names are allowed.
     #[napi]
     pub fn insert(&self, path: String, content: Either<String, Uint8Array>) -> napi::Result<()> {
-        let Some(memory) = &self.memory else { return Err(invalid("only a tree in memory takes inserts").into()) };
-        Ok(memory.insert(&path, owned(content))?)
+        let Some(memory) = &self.memory else {
+            return Err(invalid("only a tree in memory takes inserts").into());
+        };
+        Ok(memory.insert(&path, Content::from(content).into_bytes())?)
     }
 
     /// Every file of a tree in memory.
     #[napi]
     pub fn snapshot(&self) -> Vec<NativeSnapshotFile> {
-        let Some(memory) = &self.memory else { return Vec::new() };
+        let Some(memory) = &self.memory else {
+            return Vec::new();
+        };
         let files = memory.snapshot().into_iter();
-        files.map(|(path, file)| NativeSnapshotFile { path, content: file.content().to_vec().into() }).collect()
+        files
+            .map(|(path, file)| NativeSnapshotFile {
+                path,
+                content: file.content().to_vec().into(),
+            })
+            .collect()
     }
 }
 
@@ -248,13 +268,9 @@ impl NativeTree {
         self.memory.is_some()
     }
 
+    #[allow(dead_code)]
     pub(crate) fn tree(&self) -> Arc<dyn Tree> {
         self.tree.clone()
-    }
-
-    /// For a command's working directory.
-    pub(crate) fn disk_tree(&self) -> Option<Arc<DiskTree>> {
-        self.disk.clone()
     }
 }
 
@@ -262,11 +278,27 @@ fn invalid(message: impl Into<String>) -> Error {
     Error::new(ErrorCode::InvalidArgument, message)
 }
 
-/// A Uint8Array is copied: JavaScript could change it while the pool writes.
-fn owned(content: Either<String, Uint8Array>) -> Vec<u8> {
-    match content {
-        Either::A(text) => text.into_bytes(),
-        Either::B(bytes) => bytes.to_vec(),
+enum Content {
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl From<Either<String, Uint8Array>> for Content {
+    /// A Uint8Array is copied: JavaScript could change it while the pool writes.
+    fn from(content: Either<String, Uint8Array>) -> Self {
+        match content {
+            Either::A(text) => Self::Text(text),
+            Either::B(bytes) => Self::Bytes(bytes.to_vec()),
+        }
+    }
+}
+
+impl Content {
+    fn into_bytes(self) -> Vec<u8> {
+        match self {
+            Self::Text(text) => text.into_bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
     }
 }
 
@@ -274,7 +306,8 @@ fn decode(bytes: Vec<u8>, path: &str) -> Result<String> {
     let decoded = encoding::decode(&bytes, path)?;
     if decoded.encoding == Encoding::Utf8 {
         // Checked just now; the bytes are the text.
-        return String::from_utf8(bytes).map_err(|_| Error::new(ErrorCode::Internal, "decoded text is not UTF-8"));
+        return String::from_utf8(bytes)
+            .map_err(|_| Error::new(ErrorCode::Internal, "decoded text is not UTF-8"));
     }
     Ok(decoded.text.into_owned())
 }
@@ -283,7 +316,10 @@ fn decode(bytes: Vec<u8>, path: &str) -> Result<String> {
 fn read_page(tree: &dyn Tree, path: &str, request: &PageRequest, max_bytes: u64) -> Result<Page> {
     const CHUNK_BYTES: usize = 256 * 1024;
     let file = tree.open_file(path)?;
-    limits::check_file_size(path, file.size(), max_bytes)?;
+    if file.size() > max_bytes {
+        // Refuses, in its own words; or the file shrank just now.
+        return page::page(&tree.read(path, max_bytes)?, path, request);
+    }
     let mut reader = PageReader::new(path, file.size(), *request)?;
     let mut buffer = vec![0; CHUNK_BYTES.min(file.size() as usize + 1)];
     let mut offset = 0;
@@ -297,11 +333,30 @@ fn read_page(tree: &dyn Tree, path: &str, request: &PageRequest, max_bytes: u64)
     }
 }
 
-fn write_noted(tree: &dyn Tree, path: &str, content: &[u8], options: &WriteOptions) -> Result<NativeWritten> {
-    // Read only to tell about it: a file too large or not text is simply replaced without a note.
+/// Text goes back in the encoding the file has: what was read of it showed no byte order mark.
+fn encode_as(tree: &dyn Tree, path: &str, content: Content) -> Vec<u8> {
+    let Content::Text(text) = content else {
+        return content.into_bytes();
+    };
+    let mut head = [0; 3];
+    let read = tree
+        .open_file(path)
+        .and_then(|file| file.read_at(0, &mut head))
+        .unwrap_or(0);
+    match Encoding::of(&head[..read]) {
+        Encoding::Utf8 => text.into_bytes(),
+        other => encoding::encode(&text, other),
+    }
+}
+
+fn write_noted(tree: &dyn Tree, path: &str, text: &str, options: &WriteOptions) -> Result<NativeWritten> {
+    // Read only to keep its encoding and to tell what changed: a file too large for that is simply replaced.
     let before = tree.read(path, limits::MAX_FILE_BYTES);
-    tree.write(path, content, options)?;
-    let created = before.as_ref().is_err_and(|error| error.code == ErrorCode::NotFound);
-    let note = before.ok().and_then(|old| ending::change_note(&old, content));
-    Ok(NativeWritten { created, note })
+    let overwrite = overwrite::overwrite(before.as_deref().ok(), text);
+    tree.write(path, &overwrite.bytes, options)?;
+    let created = before.is_err_and(|error| error.code == ErrorCode::NotFound);
+    Ok(NativeWritten {
+        created,
+        note: (!overwrite.notes.is_empty()).then(|| overwrite.notes.join("; ")),
+    })
 }
