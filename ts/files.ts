@@ -22,10 +22,9 @@ export abstract class TreeFiles implements api.WorkspaceFiles {
   #closed = false;
 
   protected constructor(tree: NativeTree, limits: Partial<FileLimits> = {}) {
-    // Not enumerable: printing a workspace should not print the addon's handle.
-    Object.defineProperty(this, 'tree', { value: tree });
     this.tree = tree;
-    this.limits = { maxFileBytes: MAX_FILE_BYTES, maxWriteBytes: MAX_FILE_BYTES, ...limits };
+    const { maxFileBytes = MAX_FILE_BYTES, maxWriteBytes = MAX_FILE_BYTES } = limits;
+    this.limits = { maxFileBytes, maxWriteBytes };
   }
 
   async readFile(path: string, options?: api.CallOptions): Promise<string> {

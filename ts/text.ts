@@ -17,7 +17,8 @@ export function formatPage(text: string, options: api.PageOptions = {}): api.Pag
 
 export function applyEdit(text: string, edit: api.EditOptions): api.EditResult & { text: string } {
   checkString('text', text);
-  return callSync(() => native.applyEdit(text, editRequest(edit)));
+  const { text: edited = text, ...result } = callSync(() => native.applyEdit(text, editRequest(edit)));
+  return { ...result, text: edited };
 }
 
 export function clipText(text: string, maxChars: number): string {
