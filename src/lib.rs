@@ -13,6 +13,7 @@ pub mod broker;
 pub mod error;
 pub mod limits;
 #[cfg(feature = "node")]
+#[cfg_attr(test, allow(dead_code))] // napi registers no function in a test build
 mod node;
 pub mod path;
 pub mod process;

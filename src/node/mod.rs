@@ -9,4 +9,4 @@ mod tree;
 mod work;
 
 pub(crate) use cancel::CancelHandle;
-pub(crate) use work::{Answer, off_thread};
+pub(crate) use work::Answer;
