@@ -5,6 +5,7 @@ pub mod clip;
 pub mod edit;
 pub mod encoding;
 pub mod ending;
+pub mod hash_edit;
 pub mod hash_line;
 pub mod lines;
 pub mod overwrite;

@@ -62,55 +62,67 @@ impl<'t> Haystack<'t> {
         self.old.starts_with('\n') && start > 0 && self.text.as_bytes()[start - 1] == b'\r'
     }
 
-    pub fn check_unique(&self) -> Result<(), Refused> {
+    /// The only occurrence.
+    pub fn unique(&self) -> Result<Range<usize>, Refused> {
         let mut ranges = self.ranges();
         let Some(first) = ranges.next() else {
             return Err(Refused::NoMatch);
         };
-        let mut found = vec![first];
-        found.extend(ranges.by_ref().take(LINES_NAMED - 1));
+        let mut found: Vec<_> = std::iter::once(first.start)
+            .chain(ranges.by_ref().take(LINES_NAMED - 1).map(|range| range.start))
+            .collect();
         let places = found.len() + ranges.count();
         if places > 1 {
-            let lines = self.line_numbers(found.iter().map(|range| range.start));
+            let lines = self.line_numbers(&found);
             return Err(Refused::Ambiguous {
                 places,
                 lines,
                 overlapping: false,
             });
         }
-        match self.overlapping() {
-            Some(starts) => {
-                let lines = self.line_numbers(starts.into_iter());
+        match self.overlapping(&first) {
+            Some(second) => {
+                found.push(second);
+                let lines = self.line_numbers(&found);
                 Err(Refused::Ambiguous {
                     places: 2,
                     lines,
                     overlapping: true,
                 })
             }
-            None => Ok(()),
+            None => Ok(first),
         }
     }
 
-    /// A second occurrence that begins inside the only one: "aa" in "aaa".
-    fn overlapping(&self) -> Option<[usize; 2]> {
-        let bytes = self.bytes();
-        let first = self
-            .finder
-            .find_iter(bytes)
-            .find(|&at| self.lf_text.is_some() || !self.splits_crlf(at))?;
-        let window_end = (first + 2 * self.old.len() - 1).min(bytes.len());
-        let second = first + 1 + self.finder.find(&bytes[first + 1..window_end])?;
-        if self.lf_text.is_none() {
-            return (!self.splits_crlf(second)).then_some([first, second]);
-        }
-        let mut origin = Origin::new(self.text.as_bytes());
-        let first = origin.of(first);
-        Some([first, origin.of(second)])
+    /// Where a second occurrence begins inside the only one: "aa" in "aaa".
+    fn overlapping(&self, first: &Range<usize>) -> Option<usize> {
+        // A line break is one step, and so is a character.
+        let step = match &self.text[first.start..] {
+            rest if rest.starts_with("\r\n") => 2,
+            rest => rest.chars().next().map_or(1, char::len_utf8),
+        };
+        let start = first.start + step;
+        // As many bytes behind the first as a second can reach, were each of its LFs a CRLF.
+        let reach = (first.end + 2 * self.old.len()).min(self.text.len());
+        let end = (reach..=self.text.len()).find(|&at| self.text.is_char_boundary(at))?;
+        let part = Self {
+            text: &self.text[start..end],
+            lf_text: None,
+            finder: self.finder.clone(),
+            old: self.old,
+        };
+        let lf_text = self
+            .lf_text
+            .as_ref()
+            .and_then(|_| without_crlf(part.text.as_bytes()));
+        let second = Self { lf_text, ..part }.ranges().next()?;
+        Some(start + second.start)
     }
 
-    fn line_numbers(&self, starts: impl Iterator<Item = usize>) -> Vec<usize> {
+    fn line_numbers(&self, starts: &[usize]) -> Vec<usize> {
         starts
-            .map(|start| lines::number_at(self.text.as_bytes(), start))
+            .iter()
+            .map(|&start| lines::number_at(self.text.as_bytes(), start))
             .collect()
     }
 }

@@ -170,9 +170,11 @@ fn replaced(
     notes: &mut Vec<String>,
 ) -> std::result::Result<(String, Applied), Refused> {
     let haystack = Haystack::new(text, edit.old, mode);
-    if !edit.replace_all {
-        haystack.check_unique()?;
-    }
+    let only = if edit.replace_all {
+        None
+    } else {
+        Some(haystack.unique()?)
+    };
     out.reserve(text.len() + edit.new.len().saturating_sub(edit.old.len()));
     let mut writer = Writer {
         text,
@@ -184,7 +186,10 @@ fn replaced(
         first_change: None,
         converted: false,
     };
-    haystack.ranges().for_each(|range| writer.replace(range));
+    match only {
+        Some(range) => writer.replace(range),
+        None => haystack.ranges().for_each(|range| writer.replace(range)),
+    }
     if writer.replacements == 0 {
         return Err(Refused::NoMatch);
     }

@@ -130,6 +130,7 @@ fn an_lf_edit_takes_the_endings_of_the_place_and_other_lines_keep_theirs() {
         // A break is taken whole.
         ("a\r\nfoo\r\n", one("\nfoo", ""), "a\r\n"),
         ("a\r\nfoo\r\n", one("a\n", ""), "foo\r\n"),
+        ("\r\nfoo\r\n", one("\nfoo\n", "x"), "x"),
         ("a\r\nb\r\n", all("\n", "\n\n"), "a\r\n\r\nb\r\n\r\n"),
         // Whoever writes a CR has chosen.
         ("a\r\nb\r\n", one("a\r\nb", "a\nb"), "a\nb\r\n"),

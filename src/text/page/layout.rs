@@ -28,18 +28,13 @@ pub(super) fn lay_out(window: &Window<'_>, request: &PageRequest) -> Laid {
     let whole = request.max_chars.saturating_sub(fixed);
     // The widest the last note can get, so that the lines can be chosen before it is written.
     let with_cut_note = whole.saturating_sub(bracketed_len(&cut_note(request.offset, total, total)));
-    let mut page = Writer {
-        out: String::with_capacity(window.text.len() + 8 * 64),
-        chars: 0,
-        request,
-    };
+    let mut page = Writer::new(request, window.text);
     let (mut fitting_bytes, mut fitting_lines, mut lines) = (0, 0, 0);
     let is_ascii = window.text.is_ascii();
     let mut overflowed = window.first_line_chars.is_some();
     let available = if overflowed { 0 } else { request.limit };
-    for piece in pieces(window.text.as_bytes()).take(available) {
-        let line = Line::of(piece);
-        page.push_line(request.offset + lines, text_of(line), is_ascii);
+    for line in texts(window.text).take(available) {
+        page.push_line(line, is_ascii);
         if page.chars > whole {
             overflowed = true;
             break;
@@ -78,9 +73,7 @@ pub(super) fn lay_out(window: &Window<'_>, request: &PageRequest) -> Laid {
 
 /// The first line is longer than the budget: show its beginning and say how long it is.
 fn cut_first_line(window: &Window<'_>, request: &PageRequest, budget: usize) -> Laid {
-    let line = pieces(window.text.as_bytes())
-        .next()
-        .map_or("", |piece| text_of(Line::of(piece)));
+    let line = texts(window.text).next().unwrap_or_default();
     let full = window
         .first_line_chars
         .unwrap_or_else(|| utf16_len(line.as_bytes()));
@@ -91,12 +84,8 @@ fn cut_first_line(window: &Window<'_>, request: &PageRequest, budget: usize) -> 
         )
     };
     let budget = budget.saturating_sub(bracketed_len(&note(full)));
-    let mut page = Writer {
-        out: String::new(),
-        chars: 0,
-        request,
-    };
-    page.push_prefix(request.offset, None);
+    let mut page = Writer::new(request, "");
+    page.push_prefix(None);
     let shown = clip::head(line, budget.saturating_sub(page.chars));
     page.out.push_str(shown);
     push_note(&mut page.out, &note(utf16_len(shown.as_bytes())));
@@ -138,60 +127,106 @@ struct Writer<'r> {
     out: String,
     chars: usize,
     request: &'r PageRequest,
+    number: Number,
 }
 
-impl Writer<'_> {
-    fn push_line(&mut self, number: usize, text: &str, is_ascii: bool) {
+impl<'r> Writer<'r> {
+    fn new(request: &'r PageRequest, text: &str) -> Self {
+        // Reserved for lines of 28 bytes and more; shorter ones make it grow.
+        let out = String::with_capacity(text.len() + text.len() / 4 + 512);
+        Self {
+            out,
+            chars: 0,
+            request,
+            number: Number::new(request.offset),
+        }
+    }
+
+    fn push_line(&mut self, text: &str, is_ascii: bool) {
         if !self.out.is_empty() {
             self.out.push('\n');
             self.chars += 1;
         }
-        self.push_prefix(number, Some(text));
+        self.push_prefix(Some(text));
         self.out.push_str(text);
         self.chars += if is_ascii {
             text.len()
         } else {
             utf16_len(text.as_bytes())
         };
+        self.number.increment();
     }
 
     /// `text` is the whole line, or `None` when it is not at hand: then it gets no anchor.
-    fn push_prefix(&mut self, number: usize, text: Option<&str>) {
+    fn push_prefix(&mut self, text: Option<&str>) {
         let before = self.out.len();
         match (self.request.numbering, text) {
-            (Numbering::Gutter, _) => push_gutter(&mut self.out, number),
+            (Numbering::Gutter, _) => self.out.push_str(self.number.gutter()),
             (Numbering::HashLines { hash_length }, Some(text)) => {
-                hash_line::push_anchor(&mut self.out, number, text.as_bytes(), hash_length);
+                hash_line::push_anchor(&mut self.out, self.number.value, text.as_bytes(), hash_length);
             }
             // Nobody should replace a line by an anchor without having seen all of it.
             (Numbering::HashLines { .. }, None) => {
-                self.out.push('L');
-                self.out.push_str(&number.to_string());
-                self.out.push_str("::");
+                self.out.push_str(&format!("L{}::", self.number.value));
             }
         }
         self.chars += self.out.len() - before;
     }
 }
 
-/// The number right-aligned in 6 columns and a TAB. By hand: `write!` costs more than the line itself.
-fn push_gutter(out: &mut String, number: usize) {
-    let mut digits = [b' '; 21];
-    let (mut at, mut rest) = (digits.len() - 1, number);
-    digits[at] = b'\t';
-    while at > 0 {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    let at = at.min(digits.len() - 7);
-    out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
+/// A line number that counts in decimal digits, because formatting each number costs more than its line does.
+struct Number {
+    value: usize,
+    /// Right-aligned, then the TAB of the gutter.
+    digits: [u8; Self::WIDTH],
+    start: usize,
 }
 
-fn text_of<'a>(line: Line<'a>) -> &'a str {
-    // A line of a text is text: LF and CR are ASCII, so the cuts are on character boundaries.
-    std::str::from_utf8(line.text).unwrap_or_default()
+impl Number {
+    const WIDTH: usize = 21;
+    const GUTTER_WIDTH: usize = 7;
+
+    fn new(value: usize) -> Self {
+        let mut digits = [b' '; Self::WIDTH];
+        digits[Self::WIDTH - 1] = b'\t';
+        let text = value.to_string();
+        let start = (Self::WIDTH - 1).saturating_sub(text.len());
+        for (digit, byte) in digits[start..Self::WIDTH - 1].iter_mut().zip(text.bytes()) {
+            *digit = byte;
+        }
+        Self {
+            value,
+            digits,
+            start: start.min(Self::WIDTH - Self::GUTTER_WIDTH),
+        }
+    }
+
+    fn increment(&mut self) {
+        self.value += 1;
+        let mut at = Self::WIDTH - 2;
+        while at > 0 && self.digits[at] == b'9' {
+            self.digits[at] = b'0';
+            at -= 1;
+        }
+        self.digits[at] = if self.digits[at] == b' ' {
+            b'1'
+        } else {
+            self.digits[at] + 1
+        };
+        self.start = self.start.min(at);
+    }
+
+    fn gutter(&self) -> &str {
+        std::str::from_utf8(&self.digits[self.start..]).unwrap_or_default()
+    }
+}
+
+/// The lines of `text` without their endings.
+fn texts(text: &str) -> impl Iterator<Item = &str> {
+    let mut at = 0;
+    pieces(text.as_bytes()).map(move |piece| {
+        let start = at;
+        at += piece.len();
+        &text[start..start + Line::of(piece).text.len()]
+    })
 }
