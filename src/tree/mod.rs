@@ -1,10 +1,16 @@
 //! Where files live. A [`Tree`] is confined by construction: whatever path it is given, it touches nothing
 //! outside. Two implementations: a directory on disk and memory. What is done to text is left to `text`.
 
+#[cfg(unix)]
+mod disk;
+#[cfg(not(unix))]
+#[path = "disk_unsupported.rs"]
+mod disk;
 mod hint;
 mod memory;
 mod refusal;
 
+pub use disk::{DiskTree, Resolver};
 pub use memory::{MemoryFile, MemoryTree};
 
 use crate::error::Result;
@@ -230,6 +236,13 @@ impl EntryList {
 
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], FileType)> {
         (0..self.len()).map(|index| self.get(index))
+    }
+
+    /// Into the byte order of the names.
+    pub fn sort_by_name(&mut self) {
+        let names = &self.names;
+        self.entries
+            .sort_unstable_by_key(|entry| &names[entry.start as usize..entry.end as usize]);
     }
 
     /// Into the byte order of the paths below: a directory sorts as its name followed by `/`, so that a

@@ -108,7 +108,6 @@ impl<'a> Target<'a> {
         self.refuse(ErrorCode::TooLarge, &rule)
     }
 
-    #[expect(dead_code)]
     pub(crate) fn stale(&self) -> Error {
         self.refuse(
             ErrorCode::Stale,
@@ -134,11 +133,13 @@ impl<'a> Target<'a> {
         )
     }
 
+    pub(crate) fn aborted(&self) -> Error {
+        self.refuse(ErrorCode::Aborted, "was not changed: the call was aborted")
+    }
+
     pub(crate) fn check_cancel(&self, cancel: Option<&CancellationToken>) -> Result<()> {
         match cancel {
-            Some(token) if token.is_cancelled() => {
-                Err(self.refuse(ErrorCode::Aborted, "was not changed: the call was aborted"))
-            }
+            Some(token) if token.is_cancelled() => Err(self.aborted()),
             _ => Ok(()),
         }
     }

@@ -1,0 +1,90 @@
+//! The file that a write is prepared in: beside its target, so that the rename stays in one directory, and gone
+//! unless it was committed.
+
+use super::sys::{self, Existing};
+use crate::error::{Error, ErrorCode, Result};
+use crate::tree::refusal::Target;
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::BorrowedFd;
+
+pub(super) struct Temp<'d> {
+    dir: BorrowedFd<'d>,
+    name: Vec<u8>,
+    pub(super) file: File,
+    committed: bool,
+}
+
+impl<'d> Temp<'d> {
+    /// The name is random, so that nothing can be planted in its place, and `O_EXCL` follows no link.
+    pub(super) fn create(dir: BorrowedFd<'d>, mode: u32, target: &Target<'_>) -> Result<Self> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        #[allow(clippy::useless_conversion)]
+        let mode = Mode::from_raw_mode(mode as rustix::fs::RawMode);
+        for _ in 0..8 {
+            let name = random_name()?;
+            match rustix::fs::openat(dir, &name[..], flags, mode) {
+                Ok(fd) => {
+                    return Ok(Self {
+                        dir,
+                        name,
+                        file: File::from(fd),
+                        committed: false,
+                    });
+                }
+                Err(Errno::EXIST) => {}
+                Err(errno) => return Err(target.os_error(errno, "written")),
+            }
+        }
+        Err(target.os_error(Errno::EXIST, "written"))
+    }
+
+    /// Content that has reached the disk before the name does: after a crash the name holds all or nothing.
+    pub(super) fn write(&mut self, content: &[u8], target: &Target<'_>) -> Result<()> {
+        self.file.write_all(content).map_err(|error| io(target, &error))
+    }
+
+    pub(super) fn sync(&self, target: &Target<'_>) -> Result<()> {
+        self.file.sync_all().map_err(|error| io(target, &error))
+    }
+
+    /// Takes the place of `name`.
+    pub(super) fn commit(mut self, name: &[u8], existing: Existing, target: &Target<'_>) -> Result<()> {
+        let renamed = match sys::rename(self.dir, &self.name, self.dir, name, existing) {
+            // A file system without RENAME_NOREPLACE: a hard link never replaces either.
+            Err(Errno::INVAL | Errno::NOSYS) if existing == Existing::Refuse => {
+                rustix::fs::linkat(self.dir, &self.name[..], self.dir, name, AtFlags::empty())
+            }
+            renamed => {
+                self.committed = renamed.is_ok();
+                renamed
+            }
+        };
+        renamed.map_err(|errno| target.os_error(errno, "written"))
+    }
+}
+
+impl Drop for Temp<'_> {
+    fn drop(&mut self) {
+        if !self.committed {
+            // Nothing more can be done about a failure here, and the first error is the one to report.
+            let _ = rustix::fs::unlinkat(self.dir, &self.name[..], AtFlags::empty());
+        }
+    }
+}
+
+fn io(target: &Target<'_>, error: &std::io::Error) -> Error {
+    match Errno::from_io_error(error) {
+        Some(errno) => target.os_error(errno, "written"),
+        None => target.refuse(ErrorCode::Io, &format!("could not be written: {error}")),
+    }
+}
+
+fn random_name() -> Result<Vec<u8>> {
+    let mut random = [0_u8; 8];
+    getrandom::fill(&mut random)
+        .map_err(|error| Error::new(ErrorCode::Io, format!("no random bytes from the system: {error}")))?;
+    Ok(format!(".croft-{:016x}.tmp", u64::from_ne_bytes(random)).into_bytes())
+}

@@ -1,0 +1,6 @@
+//! One table of cases through every operation on every tree: the disk with `openat2`, the disk with the component
+//! walk, and memory.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod confine;
+mod support;
