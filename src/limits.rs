@@ -20,3 +20,9 @@ pub const MAX_PATH_BYTES: usize = 4095;
 pub const MAX_NAME_BYTES: usize = 255;
 /// Symbolic links followed in one resolution, as the kernel allows (path_resolution(7)).
 pub const MAX_LINKS_FOLLOWED: u32 = 40;
+/// Characters of one line in an answer of grep; a longer line is cut around its match.
+pub const MAX_GREP_LINE_CHARS: usize = 500;
+/// A search gives what it has after this time.
+pub const SEARCH_TIMEOUT_MS: u64 = 30_000;
+/// Directory names that glob, grep and recursive listing skip at any depth.
+pub const SKIP_NAMES: &[&str] = &[".git", "node_modules"];

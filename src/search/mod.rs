@@ -2,6 +2,22 @@
 //! What a search may see is decided by the tree and by `WalkOptions`; nothing here opens a path.
 
 pub mod budget;
+mod find;
 pub mod glob;
+mod grep;
 pub mod ignore;
+pub mod lines;
+pub mod regex;
+mod render;
+mod walk;
 mod wildmatch;
+
+pub use budget::{Cancel, NeverCancelled, Stop};
+pub use find::{GlobRequest, GlobResult, ListEntry, ListRequest, ListResult, glob, list};
+pub use grep::{FileMatches, GrepRequest, GrepResult, grep};
+pub use lines::ShownLine;
+pub use render::{glob_text, grep_text, list_text};
+pub use walk::{Hidden, Skipped, WalkOptions};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,234 @@
+//! Results as the text a model reads: one line each, every note a line of its own in square brackets.
+
+use std::fmt::Write;
+
+use super::budget::Stop;
+use super::find::{GlobResult, ListResult};
+use super::grep::{FileMatches, GrepResult};
+use super::walk::Skipped;
+use crate::tree::FileType;
+
+/// One path per line.
+pub fn glob_text(result: &GlobResult, max_chars: usize) -> String {
+    let mut text = Text::new(max_chars);
+    for path in &result.paths {
+        text.line(|line| push_name(line, path));
+    }
+    if result.paths.is_empty() {
+        text.note(&format!(
+            "no files match; {} looked at",
+            count(result.files_scanned, "file")
+        ));
+    }
+    text.finish(
+        result.paths.len(),
+        "path",
+        result.stop.as_ref(),
+        result.files_scanned,
+        &result.skipped,
+    )
+}
+
+/// One path per line; directories end with `/`, links with `@`.
+pub fn list_text(result: &ListResult, max_chars: usize) -> String {
+    let mut text = Text::new(max_chars);
+    for entry in &result.entries {
+        text.line(|line| {
+            push_name(line, &entry.path);
+            match entry.file_type {
+                FileType::Directory => line.push('/'),
+                FileType::Symlink => line.push('@'),
+                FileType::File | FileType::Other => {}
+            }
+        });
+    }
+    if result.entries.is_empty() {
+        text.note("empty directory");
+    }
+    text.finish(
+        result.entries.len(),
+        "entry",
+        result.stop.as_ref(),
+        result.files_scanned,
+        &result.skipped,
+    )
+}
+
+/// `path:line: text` for each match, `path-line- text` for each line of context.
+pub fn grep_text(result: &GrepResult, max_chars: usize) -> String {
+    let mut text = Text::new(max_chars);
+    for file in &result.files {
+        grep_file(file, &mut text);
+    }
+    if result.files.is_empty() {
+        text.note(&format!(
+            "no matches; {} searched",
+            count(result.files_scanned, "file")
+        ));
+    }
+    text.finish(
+        result.matches,
+        "match",
+        result.stop.as_ref(),
+        result.files_scanned,
+        &result.skipped,
+    )
+}
+
+fn grep_file(file: &FileMatches, text: &mut Text) {
+    let mut name = String::new();
+    push_name(&mut name, &file.path);
+    for line in &file.lines {
+        let mark = if line.column.is_some() { ':' } else { '-' };
+        text.line(|out| {
+            let _ = write!(out, "{name}{mark}{}{mark} ", line.line);
+            push_shown(out, &line.text);
+        });
+    }
+}
+
+/// A path on one line: what could break the line or fool the reader's terminal is escaped.
+pub fn push_name(out: &mut String, name: &str) {
+    for c in name.chars() {
+        match c {
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => {
+                let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+}
+
+/// Text of a file: as it is, except for what a lone CR would do to the line it is shown on.
+fn push_shown(out: &mut String, text: &str) {
+    if text.contains('\r') {
+        out.push_str(&text.replace('\r', "\\r"));
+    } else {
+        out.push_str(text);
+    }
+}
+
+struct Text {
+    out: String,
+    /// UTF-16 code units, as JavaScript counts.
+    chars: usize,
+    max_chars: usize,
+    /// Lines that found no room.
+    left_out: usize,
+    notes: Vec<String>,
+}
+
+impl Text {
+    fn new(max_chars: usize) -> Self {
+        Self {
+            out: String::new(),
+            chars: 0,
+            max_chars,
+            left_out: 0,
+            notes: Vec::new(),
+        }
+    }
+
+    fn line(&mut self, write: impl FnOnce(&mut String)) {
+        if self.left_out > 0 {
+            self.left_out += 1;
+            return;
+        }
+        let start = self.out.len();
+        write(&mut self.out);
+        self.out.push('\n');
+        let added = self.out[start..].encode_utf16().count();
+        if self.chars + added > self.max_chars {
+            self.out.truncate(start);
+            self.left_out = 1;
+        } else {
+            self.chars += added;
+        }
+    }
+
+    fn note(&mut self, note: &str) {
+        self.notes.push(note.to_owned());
+    }
+
+    fn finish(
+        mut self,
+        results: usize,
+        noun: &str,
+        stop: Option<&Stop>,
+        files_scanned: usize,
+        skipped: &Skipped,
+    ) -> String {
+        if self.left_out > 0 {
+            let lines = count(self.left_out, "line");
+            let limit = self.max_chars;
+            self.note(&format!("{lines} left out, the answer is limited to {limit} characters: search a narrower path or pattern"));
+        }
+        if let Some(stop) = stop {
+            self.notes.push(stop_note(stop, results, noun, files_scanned));
+        }
+        if let Some(note) = skipped_note(skipped) {
+            self.notes.push(note);
+        }
+        for note in &self.notes {
+            let _ = writeln!(self.out, "[{note}]");
+        }
+        self.out.truncate(self.out.trim_end_matches('\n').len());
+        self.out
+    }
+}
+
+fn stop_note(stop: &Stop, results: usize, noun: &str, files_scanned: usize) -> String {
+    let shown = count(results, noun);
+    match stop {
+        Stop::MaxResults => format!("stopped after {shown}, there are more: use a narrower path or pattern"),
+        Stop::MaxFiles => format!(
+            "stopped after looking at {}, there are more: search a narrower path",
+            count(files_scanned, "file")
+        ),
+        Stop::Deadline => format!("stopped at the time limit with {shown}: search a narrower path"),
+        Stop::StepLimit { path, line } => {
+            let mut name = String::new();
+            push_name(&mut name, path);
+            format!(
+                "SEARCH_LIMIT: stopped at {name} line {line}, where the pattern took too many steps; simplify its look-around or back-references"
+            )
+        }
+    }
+}
+
+fn skipped_note(skipped: &Skipped) -> Option<String> {
+    let counts = [
+        (skipped.binary_files, "binary file"),
+        (skipped.large_files, "file over the size limit"),
+        (skipped.unreadable_files, "unreadable file"),
+        (skipped.unreadable_directories, "unreadable directory"),
+        (skipped.unaddressable_names, "name that no path can spell"),
+        (skipped.long_lines, "line too long for this pattern"),
+    ];
+    let parts: Vec<String> = counts
+        .iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|&(n, noun)| count(n, noun))
+        .collect();
+    (!parts.is_empty()).then(|| format!("skipped: {}", parts.join(", ")))
+}
+
+fn count(n: usize, noun: &str) -> String {
+    if n == 1 {
+        return format!("1 {noun}");
+    }
+    let (head, rest) = noun.split_once(' ').unwrap_or((noun, ""));
+    let plural = match noun {
+        "entry" => "entries".to_owned(),
+        "match" => "matches".to_owned(),
+        _ if noun.ends_with("directory") => noun.replace("directory", "directories"),
+        _ if matches!(head, "file" | "name" | "line") && !rest.is_empty() => {
+            format!("{head}s {}", rest.replace("that no", "that no"))
+        }
+        _ => format!("{noun}s"),
+    };
+    format!("{n} {plural}")
+}
