@@ -17,12 +17,12 @@ pub fn glob_text(result: &GlobResult, max_chars: usize) -> String {
     if result.paths.is_empty() {
         text.note(&format!(
             "no files match; {} looked at",
-            count(result.files_scanned, "file")
+            count(result.files_scanned, "file", "files")
         ));
     }
     text.finish(
         result.paths.len(),
-        "path",
+        ["path", "paths"],
         result.stop.as_ref(),
         result.files_scanned,
         &result.skipped,
@@ -47,7 +47,7 @@ pub fn list_text(result: &ListResult, max_chars: usize) -> String {
     }
     text.finish(
         result.entries.len(),
-        "entry",
+        ["entry", "entries"],
         result.stop.as_ref(),
         result.files_scanned,
         &result.skipped,
@@ -63,12 +63,12 @@ pub fn grep_text(result: &GrepResult, max_chars: usize) -> String {
     if result.files.is_empty() {
         text.note(&format!(
             "no matches; {} searched",
-            count(result.files_scanned, "file")
+            count(result.files_scanned, "file", "files")
         ));
     }
     text.finish(
         result.matches,
-        "match",
+        ["match", "matches"],
         result.stop.as_ref(),
         result.files_scanned,
         &result.skipped,
@@ -156,18 +156,19 @@ impl Text {
     fn finish(
         mut self,
         results: usize,
-        noun: &str,
+        [singular, plural]: [&str; 2],
         stop: Option<&Stop>,
         files_scanned: usize,
         skipped: &Skipped,
     ) -> String {
         if self.left_out > 0 {
-            let lines = count(self.left_out, "line");
+            let lines = count(self.left_out, "line", "lines");
             let limit = self.max_chars;
             self.note(&format!("{lines} left out, the answer is limited to {limit} characters: search a narrower path or pattern"));
         }
         if let Some(stop) = stop {
-            self.notes.push(stop_note(stop, results, noun, files_scanned));
+            self.notes
+                .push(stop_note(stop, &count(results, singular, plural), files_scanned));
         }
         if let Some(note) = skipped_note(skipped) {
             self.notes.push(note);
@@ -180,13 +181,12 @@ impl Text {
     }
 }
 
-fn stop_note(stop: &Stop, results: usize, noun: &str, files_scanned: usize) -> String {
-    let shown = count(results, noun);
+fn stop_note(stop: &Stop, shown: &str, files_scanned: usize) -> String {
     match stop {
         Stop::MaxResults => format!("stopped after {shown}, there are more: use a narrower path or pattern"),
         Stop::MaxFiles => format!(
             "stopped after looking at {}, there are more: search a narrower path",
-            count(files_scanned, "file")
+            count(files_scanned, "file", "files")
         ),
         Stop::Deadline => format!("stopped at the time limit with {shown}: search a narrower path"),
         Stop::StepLimit { path, line } => {
@@ -201,34 +201,36 @@ fn stop_note(stop: &Stop, results: usize, noun: &str, files_scanned: usize) -> S
 
 fn skipped_note(skipped: &Skipped) -> Option<String> {
     let counts = [
-        (skipped.binary_files, "binary file"),
-        (skipped.large_files, "file over the size limit"),
-        (skipped.unreadable_files, "unreadable file"),
-        (skipped.unreadable_directories, "unreadable directory"),
-        (skipped.unaddressable_names, "name that no path can spell"),
-        (skipped.long_lines, "line too long for this pattern"),
+        (skipped.binary_files, "binary file", "binary files"),
+        (
+            skipped.large_files,
+            "file over the size limit",
+            "files over the size limit",
+        ),
+        (skipped.unreadable_files, "unreadable file", "unreadable files"),
+        (
+            skipped.unreadable_directories,
+            "unreadable directory",
+            "unreadable directories",
+        ),
+        (
+            skipped.unaddressable_names,
+            "name that no path can spell",
+            "names that no path can spell",
+        ),
+        (
+            skipped.long_lines,
+            "line too long for this pattern",
+            "lines too long for this pattern",
+        ),
     ];
-    let parts: Vec<String> = counts
-        .iter()
-        .filter(|(n, _)| *n > 0)
-        .map(|&(n, noun)| count(n, noun))
+    let seen = counts.iter().filter(|(n, ..)| *n > 0);
+    let parts: Vec<String> = seen
+        .map(|&(n, singular, plural)| count(n, singular, plural))
         .collect();
     (!parts.is_empty()).then(|| format!("skipped: {}", parts.join(", ")))
 }
 
-fn count(n: usize, noun: &str) -> String {
-    if n == 1 {
-        return format!("1 {noun}");
-    }
-    let (head, rest) = noun.split_once(' ').unwrap_or((noun, ""));
-    let plural = match noun {
-        "entry" => "entries".to_owned(),
-        "match" => "matches".to_owned(),
-        _ if noun.ends_with("directory") => noun.replace("directory", "directories"),
-        _ if matches!(head, "file" | "name" | "line") && !rest.is_empty() => {
-            format!("{head}s {}", rest.replace("that no", "that no"))
-        }
-        _ => format!("{noun}s"),
-    };
-    format!("{n} {plural}")
+fn count(n: usize, singular: &str, plural: &str) -> String {
+    format!("{n} {}", if n == 1 { singular } else { plural })
 }

@@ -204,10 +204,8 @@ impl<V: Visitor> Walk<'_, V> {
     ) -> Result<Option<Frame>> {
         let (name, file_type) = frame.entries.get(index);
         let everything = self.visitor.wants_everything();
-        if name == b".git" || self.options.skip_names.iter().any(|skip| skip.as_bytes() == name) {
-            if file_type == FileType::Directory || name == b".git" {
-                return Ok(None);
-            }
+        if self.is_skipped(name, file_type) {
+            return Ok(None);
         }
         if !everything && matches!(file_type, FileType::Symlink | FileType::Other) {
             return Ok(None);
@@ -216,19 +214,17 @@ impl<V: Visitor> Walk<'_, V> {
             out.skipped.unaddressable_names += 1;
             return Ok(None);
         };
+        let is_directory = file_type == FileType::Directory;
         let mut alive = None;
-        if let (Some(glob), Some(above)) = (self.glob, &frame.alive) {
-            if file_type == FileType::Directory {
-                alive = glob.enter(above, text);
-                if alive.is_none() {
-                    return Ok(None);
-                }
+        if let (Some(glob), Some(above), true) = (self.glob, &frame.alive, is_directory) {
+            alive = glob.enter(above, text);
+            if alive.is_none() {
+                return Ok(None);
             }
         }
         path.clear();
         path.push_str(&frame.prefix);
         path.push_str(text);
-        let is_directory = file_type == FileType::Directory;
         if frame.ignore.excludes(path.as_bytes(), is_directory) || self.is_hidden(path) {
             return Ok(None);
         }
@@ -269,6 +265,11 @@ impl<V: Visitor> Walk<'_, V> {
         }
         self.visitor.visit(&found, &self.clock, scratch, out)?;
         Ok(None)
+    }
+
+    fn is_skipped(&self, name: &[u8], file_type: FileType) -> bool {
+        let named = || self.options.skip_names.iter().any(|skip| skip.as_bytes() == name);
+        name == b".git" || (file_type == FileType::Directory && named())
     }
 
     /// Lists a directory and adds its ignore rules. `None` when it cannot be listed.
