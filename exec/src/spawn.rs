@@ -1,7 +1,7 @@
 //! Starts the command: its session, directory, stdin and limits, then `execve`. Watching it is `supervise`.
 
 use crate::cgroup::Leaf;
-use croft_exec::wire::{Containment, Limit, Stage, Start};
+use croft_exec::wire::{Containment, Event, Limit, Stage, Start};
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
@@ -172,6 +172,11 @@ fn become_command(plan: &Plan<'_>) -> Result<std::convert::Infallible, Failure> 
     // SAFETY: raw calls on values prepared before the fork; the pointer arrays end in null.
     unsafe {
         libc::setsid();
+        let forked = Event::Forked {
+            pid: libc::getpid() as u32,
+        }
+        .encode();
+        libc::send(0, forked.as_ptr().cast(), forked.len(), 0);
         if libc::fchdir(plan.cwd) != 0 {
             return Err((Stage::Cwd, errno()));
         }

@@ -244,6 +244,11 @@ pub enum Stage {
 /// From the helper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
+    /// Sent by the child itself before `execve`: a command that kills its supervisor at once cannot keep its
+    /// process group from the addon.
+    Forked {
+        pid: u32,
+    },
     Started {
         pid: u32,
         containment: Containment,
@@ -276,6 +281,7 @@ impl Event {
             Event::Exited { status, alone } => (3, status as u32, u32::from(alone)),
             Event::Left { count } => (4, count, 0),
             Event::Done => (5, 0, 0),
+            Event::Forked { pid } => (6, pid, 0),
         };
         let mut out = [0; Self::BYTES];
         for (slot, value) in out.chunks_exact_mut(4).zip([tag, a, b]) {
@@ -318,6 +324,7 @@ impl Event {
             }),
             4 => Some(Event::Left { count: a }),
             5 => Some(Event::Done),
+            6 => Some(Event::Forked { pid: a }),
             _ => None,
         }
     }
@@ -415,6 +422,7 @@ mod tests {
             },
             Event::Left { count: 3 },
             Event::Done,
+            Event::Forked { pid: 8 },
         ] {
             assert_eq!(Event::decode(event.encode()), Some(event));
         }

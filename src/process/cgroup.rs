@@ -33,9 +33,9 @@ impl Leaf {
         })
     }
 
-    /// Ends every member and removes the leaf, if there is one. May block for some milliseconds.
-    pub fn destroy(&self) {
-        destroy(&self.path);
+    /// Ends every member and removes the leaf; false when there is none. May block for some milliseconds.
+    pub fn destroy(&self) -> bool {
+        destroy(&self.path)
     }
 }
 
@@ -144,18 +144,19 @@ fn owner_of(name: &str, namespace: u64) -> Option<(u32, u64)> {
     same.then_some(owner)
 }
 
-fn destroy(leaf: &Path) {
+fn destroy(leaf: &Path) -> bool {
     if fs::write(leaf.join("cgroup.kill"), "1").is_err() {
-        return;
+        return false;
     }
     for _ in 0..100 {
         match fs::remove_dir(leaf) {
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }
-            _ => return,
+            _ => break,
         }
     }
+    true
 }
 
 #[cfg(test)]

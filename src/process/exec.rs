@@ -1,7 +1,8 @@
 //! Runs one command in the foreground: time, abort, input, output, and when the call is over. Which process ends,
 //! and how surely, is left to `supervise` and the helper.
 
-use super::output::{Capture, CaptureOptions, Captured, Decoder, Stream};
+use super::output::{Capture, CaptureOptions, Captured, Stream};
+use super::stream::{OutputPipe, Read};
 use super::supervise::{self, Link, Running, Spec, StartFailure};
 use crate::error::{Error, ErrorCode, Result};
 use croft_exec::wire::{Containment, Event, Leftover, Limit, Stage};
@@ -119,7 +120,7 @@ pub async fn exec(
         containment: running.containment,
         pid: running.pid,
         link: Some(running.link),
-        outputs: [Output::new(running.stdout), Output::new(running.stderr)],
+        outputs: [OutputPipe::new(running.stdout), OutputPipe::new(running.stderr)],
         capture: Capture::new(request.capture),
         input,
         live: live.map(Live::new),
@@ -230,28 +231,6 @@ impl Input {
     }
 }
 
-struct Output {
-    /// `None` once it has ended.
-    pipe: Option<pipe::Receiver>,
-    decoder: Decoder,
-}
-
-impl Output {
-    fn new(pipe: Option<pipe::Receiver>) -> Self {
-        Output {
-            pipe,
-            decoder: Decoder::default(),
-        }
-    }
-
-    async fn readable(&self) {
-        match &self.pipe {
-            Some(pipe) => drop(pipe.readable().await),
-            None => std::future::pending().await,
-        }
-    }
-}
-
 /// Hands text on without ever holding the reading up after the command has ended.
 struct Live {
     sender: LiveOutput,
@@ -305,7 +284,7 @@ struct Call {
     pid: u32,
     /// `None` once the helper is gone.
     link: Option<Link>,
-    outputs: [Output; 2],
+    outputs: [OutputPipe; 2],
     capture: Capture,
     input: Option<Input>,
     live: Option<Live>,
@@ -341,8 +320,8 @@ impl Call {
                 () = until(deadline), if running => Happened::TimedOut,
                 () = until(self.settle_at) => Happened::Settled,
                 event = next_event(&mut self.link) => Happened::Helper(event),
-                () = stdout.readable(), if !held_up => Happened::Readable(Stream::Stdout),
-                () = stderr.readable(), if !held_up => Happened::Readable(Stream::Stderr),
+                () = stdout.readable(), if !held_up => Happened::Readable,
+                () = stderr.readable(), if !held_up => Happened::Readable,
                 finished = write_input(&mut self.input) => Happened::Written { finished },
                 () = flush(&mut self.live) => continue,
             };
@@ -351,7 +330,11 @@ impl Call {
                 Happened::TimedOut => self.end(Ended::ByTimeout),
                 Happened::Settled => break,
                 Happened::Helper(event) => self.hear(event),
-                Happened::Readable(stream) => self.read(stream),
+                // Both, or a flood on one would starve the other. Costs nothing when the other is empty.
+                Happened::Readable => {
+                    self.read(Stream::Stdout);
+                    self.read(Stream::Stderr);
+                }
                 Happened::Written { finished } => {
                     if finished {
                         self.input = None;
@@ -364,7 +347,7 @@ impl Call {
     }
 
     fn is_over(&self) -> bool {
-        let quiet = self.outputs.iter().all(|output| output.pipe.is_none());
+        let quiet = self.outputs.iter().all(|output| !output.is_open());
         let kept = self.leftover == Leftover::Keep && self.left.is_some_and(|left| left > 0);
         self.status.is_some()
             && ((quiet && self.done) || kept)
@@ -391,7 +374,7 @@ impl Call {
             Some(Event::Left { count }) => self.left = Some(count),
             Some(Event::Done) => self.done = true,
             // Out of turn, or the end of the channel: the helper is not to be relied on any more.
-            Some(Event::Started { .. } | Event::Failed { .. }) | None => {
+            Some(Event::Forked { .. } | Event::Started { .. } | Event::Failed { .. }) | None => {
                 self.link = None;
                 self.settle_at.get_or_insert(Instant::now() + DRAIN);
                 self.done = true;
@@ -404,31 +387,32 @@ impl Call {
             Stream::Stdout => &mut self.outputs[0],
             Stream::Stderr => &mut self.outputs[1],
         };
-        let Some(pipe) = &output.pipe else { return };
-        match pipe.try_read(&mut self.buffer) {
-            Ok(0) => {
-                output.pipe = None;
-                let rest = output.decoder.finish();
-                if let Some(live) = &mut self.live {
-                    live.push(stream, rest.into());
-                }
-            }
-            Ok(count) => {
+        let text = match output.read(&mut self.buffer) {
+            Read::Nothing => return,
+            Read::End => output.decoder.finish().to_owned(),
+            Read::Bytes(count) => {
                 let bytes = self.buffer.get(..count).unwrap_or_default();
                 self.capture.push(stream, bytes);
-                if let Some(live) = &mut self.live {
-                    live.push(stream, output.decoder.push(bytes));
-                }
+                let text = self
+                    .live
+                    .as_ref()
+                    .map(|_| output.decoder.push(bytes))
+                    .unwrap_or_default();
                 if count == self.buffer.len() && count < FLOOD_READ_BYTES {
                     self.buffer.resize(FLOOD_READ_BYTES, 0);
                     // Fewer, larger reads: half the time of a flood. Only then, because pipe memory is counted
                     // per user. A refusal costs nothing.
                     #[cfg(target_os = "linux")]
-                    let _ = rustix::pipe::fcntl_setpipe_size(pipe, FLOOD_READ_BYTES);
+                    let _ = output
+                        .pipe
+                        .as_ref()
+                        .map(|pipe| rustix::pipe::fcntl_setpipe_size(pipe, FLOOD_READ_BYTES));
                 }
+                text
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(_) => output.pipe = None,
+        };
+        if let Some(live) = &mut self.live {
+            live.push(stream, text);
         }
     }
 
@@ -518,7 +502,7 @@ enum Happened {
     TimedOut,
     Settled,
     Helper(Option<Event>),
-    Readable(Stream),
+    Readable,
     Written { finished: bool },
 }
 

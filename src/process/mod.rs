@@ -1,21 +1,32 @@
 //! Commands: started through `croft-exec`, bounded in time and output, ended with everything they started.
 //! Whether a command may run is left to `policy`, what it may see of the host to `sandbox`.
 
+pub mod output;
+
+#[cfg(unix)]
+pub mod background;
 #[cfg(unix)]
 mod cgroup;
+#[cfg(unix)]
 pub mod env;
 #[cfg(unix)]
 pub mod exec;
 #[cfg(unix)]
 mod helper;
-pub mod output;
+#[cfg(unix)]
+pub mod host;
+mod newest;
+#[cfg(unix)]
+mod pump;
+#[cfg(unix)]
+mod stream;
 #[cfg(unix)]
 pub mod supervise;
 #[cfg(unix)]
 pub mod venv;
 
-#[cfg(unix)]
-pub use cgroup::is_available as cgroup_is_available;
+/// Longest time between SIGTERM and SIGKILL that a call may ask for.
+pub const MAX_KILL_GRACE_MS: u32 = 60_000;
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests;

@@ -106,23 +106,37 @@ pub async fn start(spec: Spec) -> std::result::Result<Running, StartFailure> {
     }
     // The command has its own copies; ours would keep a closed stdin open.
     drop(spec);
-    match link.next().await {
-        Some(Event::Started { pid, containment }) => {
-            link.started = Some((pid, containment));
-            Ok(Running {
-                pid,
-                containment,
-                stdout: Some(stdout),
-                stderr: Some(stderr),
-                link,
-            })
+    loop {
+        match (link.next().await, link.started) {
+            (Some(Event::Forked { pid }), _) => link.started = Some((pid, link.expected_containment())),
+            (Some(Event::Started { pid, containment }), _) => {
+                link.started = Some((pid, containment));
+                return Ok(Running {
+                    pid,
+                    containment,
+                    stdout: Some(stdout),
+                    stderr: Some(stderr),
+                    link,
+                });
+            }
+            (Some(Event::Failed { stage, errno }), _) => {
+                return Err(StartFailure::Command { stage, errno });
+            }
+            // The command's first act was to kill its supervisor: it ran, and goes on as one whose end is lost.
+            (None, Some((pid, containment))) => {
+                return Ok(Running {
+                    pid,
+                    containment,
+                    stdout: Some(stdout),
+                    stderr: Some(stderr),
+                    link,
+                });
+            }
+            (Some(Event::Exited { .. } | Event::Left { .. } | Event::Done) | None, _) => {
+                let message = "croft-exec ended before it had started the command";
+                return Err(Error::new(ErrorCode::SpawnFailed, message).into());
+            }
         }
-        Some(Event::Failed { stage, errno }) => Err(StartFailure::Command { stage, errno }),
-        _ => Err(Error::new(
-            ErrorCode::SpawnFailed,
-            "croft-exec ended before it had started the command",
-        )
-        .into()),
     }
 }
 
@@ -193,6 +207,15 @@ impl Link {
             grace,
             leaf,
             started: None,
+        }
+    }
+
+    /// What is in force until the helper says otherwise: a leaf that was not made has no member to miss.
+    fn expected_containment(&self) -> Containment {
+        if self.leaf.is_some() {
+            Containment::Cgroup
+        } else {
+            Containment::Subreaper
         }
     }
 
@@ -288,14 +311,14 @@ impl Reaper {
     }
 
     fn end_orphans(&self) {
-        match (self.started, &self.leaf) {
-            (Some((_, Containment::Cgroup)), Some(leaf)) => leaf.destroy(),
-            (Some((pid, _)), _) => {
-                // SAFETY: signals a group by number. Its leader was the command; the number is not reused while
-                // any member lives, and without the helper nobody can tell us whether one does.
-                unsafe { libc::kill(-(pid as i32), libc::SIGKILL) };
-            }
-            (None, _) => {}
+        let Some((pid, containment)) = self.started else {
+            return;
+        };
+        let in_leaf = containment == Containment::Cgroup;
+        if !(in_leaf && self.leaf.as_ref().is_some_and(Leaf::destroy)) {
+            // SAFETY: signals a group by number. Its leader was the command; the number is not reused while any
+            // member lives, and without the helper nobody can tell us whether one does.
+            unsafe { libc::kill(-(pid as i32), libc::SIGKILL) };
         }
     }
 }
