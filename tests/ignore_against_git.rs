@@ -208,5 +208,5 @@ fn a_walk_sees_what_git_sees() {
             .count();
     }
     assert!(ignored > 0, "the generated rules never excluded anything");
-    println!("{trees} trees, {ignored} files excluded");
+    eprintln!("{trees} trees, {ignored} files excluded");
 }

@@ -121,13 +121,8 @@ impl Visitor for Paths {
     type Scratch = ();
 
     fn visit(&self, found: &Found<'_>, _: &Clock<'_>, (): &mut (), out: &mut Output<String>) -> Result<()> {
-        out.hits.push(found.path.to_owned());
-        out.weight += 1;
+        out.push(found.path.to_owned(), 1);
         Ok(())
-    }
-
-    fn weight(_: &String) -> usize {
-        1
     }
 
     fn cut(_: &mut String, _: usize) {}
@@ -150,16 +145,14 @@ impl Visitor for Entries {
         (): &mut (),
         out: &mut Output<ListEntry>,
     ) -> Result<()> {
-        out.hits.push(ListEntry {
-            path: found.path.to_owned(),
-            file_type: found.file_type,
-        });
-        out.weight += 1;
+        out.push(
+            ListEntry {
+                path: found.path.to_owned(),
+                file_type: found.file_type,
+            },
+            1,
+        );
         Ok(())
-    }
-
-    fn weight(_: &ListEntry) -> usize {
-        1
     }
 
     fn cut(_: &mut ListEntry, _: usize) {}

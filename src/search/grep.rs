@@ -4,7 +4,7 @@ use super::budget::{Cancel, Clock, Stop};
 use super::glob::Glob;
 use super::lines::{End, LineOptions, ShownLine, search_buffer};
 use super::regex::Matcher;
-use super::walk::{Found, Output, Skipped, Visitor, WalkOptions, aborted, walk};
+use super::walk::{Found, Output, Skip, Skipped, Visitor, WalkOptions, aborted, walk};
 use crate::error::{ErrorCode, Result};
 use crate::limits;
 use crate::tree::{FileRead, Tree};
@@ -107,6 +107,11 @@ impl Visitor for Files<'_> {
     /// The bytes of the file at hand.
     type Scratch = Vec<u8>;
 
+    /// Reading a file takes many times longer than listing it.
+    fn entries_alone(&self) -> usize {
+        64
+    }
+
     fn visit(
         &self,
         found: &Found<'_>,
@@ -120,34 +125,39 @@ impl Visitor for Files<'_> {
         {
             Ok(FileRead::Whole) => {}
             Ok(FileRead::TooLarge) => {
-                out.skipped.large_files += 1;
+                out.skip(Skip::LargeFile);
                 return Ok(());
             }
             Err(error) if error.code == ErrorCode::TooManyOpenFiles => return Err(error),
             Ok(FileRead::NotRegular) | Err(_) => {
-                out.skipped.unreadable_files += 1;
+                out.skip(Skip::UnreadableFile);
                 return Ok(());
             }
         }
         let options = LineOptions {
             context: self.request.context,
             max_line_chars: self.request.max_line_chars,
-            max_matches: self.request.max_results.saturating_sub(out.weight),
+            max_matches: self.request.max_results.saturating_sub(out.weight()),
         };
         let inside = search_buffer(&self.matcher, buffer, &options, clock);
-        out.skipped.long_lines += inside.long_lines;
+        if inside.long_lines > 0 {
+            out.skip(Skip::LongLines(inside.long_lines));
+        }
         if inside.matches > 0 {
-            out.weight += inside.matches;
             let path = found.path.to_owned();
-            out.hits.push(FileMatches {
-                path,
-                lines: inside.lines,
-                matches: inside.matches,
-            });
+            let matches = inside.matches;
+            out.push(
+                FileMatches {
+                    path,
+                    lines: inside.lines,
+                    matches,
+                },
+                matches,
+            );
         }
         match inside.end {
             End::Complete => {}
-            End::Binary => out.skipped.binary_files += 1,
+            End::Binary => out.skip(Skip::BinaryFile),
             End::Cancelled => return Err(aborted()),
             End::Deadline => out.stop = Some(Stop::Deadline),
             End::StepLimit(line) => {
@@ -158,10 +168,6 @@ impl Visitor for Files<'_> {
             }
         }
         Ok(())
-    }
-
-    fn weight(hit: &FileMatches) -> usize {
-        hit.matches
     }
 
     /// The context behind the last match that is kept goes with what followed it.

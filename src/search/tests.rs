@@ -408,3 +408,63 @@ fn a_step_limit_is_reported_with_what_was_found_before() {
         assert!(result.matches >= 1, "{result:?}");
     }
 }
+
+/// Some 3,000 files in uneven directories, every 7th with a match, some binary.
+fn big_tree() -> MemoryTree {
+    let tree = MemoryTree::new(&[]);
+    for n in 0..3000_usize {
+        let folder = match n % 5 {
+            0 => format!("a/{}/{}", n % 13, n % 3),
+            1 => "flat".to_owned(),
+            2 => format!("z/{n}"),
+            3 => format!("m/{}", "d/".repeat(n % 20)),
+            _ => "a.b".to_owned(),
+        };
+        let content = match n % 7 {
+            0 => "needle\nx\nneedle\n",
+            1 => "a\0b",
+            _ => "hay\n",
+        };
+        tree.insert(&format!("{folder}/f{n}").replace("//", "/"), content.into())
+            .unwrap();
+    }
+    tree
+}
+
+#[test]
+fn neither_the_number_of_threads_nor_their_luck_shows_in_a_result() {
+    let tree = big_tree();
+    for max_files in [20_000, 2999, 1000, 70] {
+        for max_results in [usize::MAX, 859, 858, 857, 200, 1] {
+            let run = |threads| {
+                let mut grep_request = GrepRequest {
+                    max_results,
+                    ..GrepRequest::new("needle")
+                };
+                grep_request.walk.threads = Some(threads);
+                grep_request.walk.max_files_scanned = max_files;
+                let walk = grep_request.walk.clone();
+                let glob_request = GlobRequest {
+                    max_results,
+                    walk: walk.clone(),
+                    ..GlobRequest::new("**/*[05]")
+                };
+                let list_request = ListRequest {
+                    path: ".".into(),
+                    max_results,
+                    walk,
+                };
+                (
+                    grep(&tree, &grep_request, &NeverCancelled).unwrap(),
+                    glob(&tree, &glob_request, &NeverCancelled).unwrap(),
+                    list(&tree, &list_request, &NeverCancelled).unwrap(),
+                )
+            };
+            let alone = run(1);
+            assert!(alone.1.paths.is_sorted());
+            for _ in 0..5 {
+                assert_eq!(run(4), alone, "max_files {max_files}, max_results {max_results}");
+            }
+        }
+    }
+}
