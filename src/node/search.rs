@@ -1,0 +1,256 @@
+//! Searches, for JavaScript. They run on tokio's blocking pool and not on libuv's, whose four threads other file
+//! calls need.
+
+use super::CancelHandle;
+use super::convert::whole;
+use super::tree::NativeTree;
+use crate::error::{Error, ErrorCode, Result};
+use crate::search::{self, Cancel, GlobRequest, GrepRequest, ListEntry, ListRequest, ListResult, ShownLine, Skipped, WalkOptions};
+use crate::tree::{Entry, Tree};
+use napi::bindgen_prelude::PromiseRaw;
+use napi::{Env, bindgen_prelude::ToNapiValue};
+use napi_derive::napi;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+#[napi(object, object_to_js = false)]
+pub struct NativeSearchRequest {
+    /// Of glob and grep.
+    pub pattern: Option<String>,
+    pub path: String,
+    pub max_results: f64,
+    pub max_files_scanned: f64,
+    pub ignore: Vec<String>,
+    pub gitignore: bool,
+    /// Characters of a text answer.
+    pub max_chars: f64,
+    /// Of list.
+    pub recursive: Option<bool>,
+    /// The rest is of grep.
+    pub glob: Option<String>,
+    pub ignore_case: Option<bool>,
+    pub literal: Option<bool>,
+    pub context: Option<f64>,
+}
+
+#[napi(object, object_from_js = false)]
+pub struct NativeGlobResult {
+    pub paths: Vec<String>,
+    pub truncated: bool,
+    pub files_scanned: u32,
+    pub unreadable: u32,
+}
+
+#[napi(object, object_from_js = false)]
+pub struct NativeGrepMatch {
+    pub path: String,
+    pub line: u32,
+    pub column: u32,
+    pub text: String,
+    pub before: Vec<String>,
+    pub after: Vec<String>,
+}
+
+#[napi(object, object_from_js = false)]
+pub struct NativeGrepResult {
+    pub matches: Vec<NativeGrepMatch>,
+    pub truncated: bool,
+    pub files_scanned: u32,
+    pub skipped_binary: u32,
+    pub skipped_large: u32,
+    pub unreadable: u32,
+}
+
+#[napi]
+impl NativeTree {
+    #[napi(ts_return_type = "Promise<NativeGlobResult>")]
+    pub fn glob<'env>(
+        &self,
+        env: &'env Env,
+        request: NativeSearchRequest,
+        cancel: Option<&CancelHandle>,
+    ) -> napi::Result<PromiseRaw<'env, NativeGlobResult>> {
+        self.search(env, request, cancel, |tree, request, cancel| {
+            let found = search::glob(tree, &request.glob_request()?, cancel)?;
+            Ok(NativeGlobResult {
+                truncated: found.truncated(),
+                files_scanned: found.files_scanned as u32,
+                unreadable: unreadable(&found.skipped),
+                paths: found.paths,
+            })
+        })
+    }
+
+    #[napi(ts_return_type = "Promise<string>")]
+    pub fn glob_text<'env>(
+        &self,
+        env: &'env Env,
+        request: NativeSearchRequest,
+        cancel: Option<&CancelHandle>,
+    ) -> napi::Result<PromiseRaw<'env, String>> {
+        self.search(env, request, cancel, |tree, request, cancel| {
+            let found = search::glob(tree, &request.glob_request()?, cancel)?;
+            Ok(search::glob_text(&found, request.max_chars()?))
+        })
+    }
+
+    #[napi(ts_return_type = "Promise<NativeGrepResult>")]
+    pub fn grep<'env>(
+        &self,
+        env: &'env Env,
+        request: NativeSearchRequest,
+        cancel: Option<&CancelHandle>,
+    ) -> napi::Result<PromiseRaw<'env, NativeGrepResult>> {
+        self.search(env, request, cancel, |tree, request, cancel| {
+            let context = request.context()?;
+            let found = search::grep(tree, &request.grep_request()?, cancel)?;
+            Ok(NativeGrepResult {
+                truncated: found.truncated(),
+                files_scanned: found.files_scanned as u32,
+                skipped_binary: found.skipped.binary_files as u32,
+                skipped_large: found.skipped.large_files as u32,
+                unreadable: unreadable(&found.skipped),
+                matches: found.files.iter().flat_map(|file| matches(file, context)).collect(),
+            })
+        })
+    }
+
+    #[napi(ts_return_type = "Promise<string>")]
+    pub fn grep_text<'env>(
+        &self,
+        env: &'env Env,
+        request: NativeSearchRequest,
+        cancel: Option<&CancelHandle>,
+    ) -> napi::Result<PromiseRaw<'env, String>> {
+        self.search(env, request, cancel, |tree, request, cancel| {
+            let found = search::grep(tree, &request.grep_request()?, cancel)?;
+            Ok(search::grep_text(&found, request.max_chars()?))
+        })
+    }
+
+    #[napi(ts_return_type = "Promise<string>")]
+    pub fn list_text<'env>(
+        &self,
+        env: &'env Env,
+        request: NativeSearchRequest,
+        cancel: Option<&CancelHandle>,
+    ) -> napi::Result<PromiseRaw<'env, String>> {
+        self.search(env, request, cancel, |tree, request, cancel| {
+            let list = if request.recursive == Some(true) {
+                search::list(tree, &request.list_request()?, cancel)?
+            } else {
+                one_level(tree.read_dir(&request.path, false)?, request.max_results()?)
+            };
+            Ok(search::list_text(&list, request.max_chars()?))
+        })
+    }
+}
+
+impl NativeTree {
+    fn search<'env, T: ToNapiValue + Send + 'static>(
+        &self,
+        env: &'env Env,
+        request: NativeSearchRequest,
+        cancel: Option<&CancelHandle>,
+        job: impl FnOnce(&dyn Tree, &NativeSearchRequest, &dyn Cancel) -> Result<T> + Send + 'static,
+    ) -> napi::Result<PromiseRaw<'env, T>> {
+        let tree: Arc<dyn Tree> = self.tree();
+        let token = cancel.map_or_else(CancellationToken::new, CancelHandle::token);
+        env.spawn_future(async move {
+            // A panic is caught by the join handle and must not end the process.
+            let done = tokio::task::spawn_blocking(move || job(&*tree, &request, &token)).await;
+            let failed = |_| Error::new(ErrorCode::Internal, "the search failed unexpectedly; please report it");
+            Ok(done.map_err(failed)??)
+        })
+    }
+}
+
+impl NativeSearchRequest {
+    fn pattern(&self) -> Result<&str> {
+        let missing = || Error::new(ErrorCode::InvalidArgument, "pattern is missing");
+        self.pattern.as_deref().ok_or_else(missing)
+    }
+
+    fn max_results(&self) -> Result<usize> {
+        Ok(whole("maxResults", self.max_results, 1)? as usize)
+    }
+
+    fn max_chars(&self) -> Result<usize> {
+        Ok(whole("maxOutputChars", self.max_chars, 1)? as usize)
+    }
+
+    fn context(&self) -> Result<usize> {
+        Ok(whole("context", self.context.unwrap_or(0.0), 0)? as usize)
+    }
+
+    fn walk(&self) -> Result<WalkOptions> {
+        Ok(WalkOptions {
+            skip_names: self.ignore.clone(),
+            gitignore: self.gitignore,
+            max_files_scanned: whole("maxFilesScanned", self.max_files_scanned, 1)? as usize,
+            ..WalkOptions::default()
+        })
+    }
+
+    fn glob_request(&self) -> Result<GlobRequest> {
+        let mut request = GlobRequest::new(self.pattern()?);
+        request.path.clone_from(&self.path);
+        request.max_results = self.max_results()?;
+        request.walk = self.walk()?;
+        Ok(request)
+    }
+
+    fn list_request(&self) -> Result<ListRequest> {
+        Ok(ListRequest { path: self.path.clone(), max_results: self.max_results()?, walk: self.walk()? })
+    }
+
+    fn grep_request(&self) -> Result<GrepRequest> {
+        let mut request = GrepRequest::new(self.pattern()?);
+        request.path.clone_from(&self.path);
+        request.max_results = self.max_results()?;
+        request.walk = self.walk()?;
+        request.glob.clone_from(&self.glob);
+        request.ignore_case = self.ignore_case.unwrap_or(false);
+        request.literal = self.literal.unwrap_or(false);
+        request.context = self.context()?;
+        Ok(request)
+    }
+}
+
+fn unreadable(skipped: &Skipped) -> u32 {
+    (skipped.unreadable_files + skipped.unreadable_directories) as u32
+}
+
+/// A listing of one directory, in the words of the recursive one.
+fn one_level(entries: Vec<Entry>, max_results: usize) -> ListResult {
+    let stop = (entries.len() > max_results).then_some(search::Stop::MaxResults);
+    let files_scanned = entries.len();
+    let entries = entries.into_iter().take(max_results);
+    ListResult {
+        entries: entries.map(|entry| ListEntry { path: entry.name, file_type: entry.file_type }).collect(),
+        stop,
+        files_scanned,
+        skipped: Skipped::default(),
+    }
+}
+
+/// Each matching line of a file with the lines around it.
+fn matches(file: &search::FileMatches, context: usize) -> impl Iterator<Item = NativeGrepMatch> + '_ {
+    file.lines.iter().enumerate().filter_map(move |(at, hit)| {
+        let near = |other: &&ShownLine| hit.line.abs_diff(other.line) <= context;
+        let mut before: Vec<String> = file.lines[..at].iter().rev().take_while(near).map(text_of).collect();
+        before.reverse();
+        Some(NativeGrepMatch {
+            path: file.path.clone(),
+            line: hit.line as u32,
+            column: hit.column? as u32,
+            text: hit.text.clone(),
+            before,
+            after: file.lines[at + 1..].iter().take_while(near).map(text_of).collect(),
+        })
+    })
+}
+
+fn text_of(line: &ShownLine) -> String {
+    line.text.clone()
+}
