@@ -16,7 +16,17 @@ export declare class CancelHandle {
 }
 
 export declare class NativeTree {
+  glob(request: NativeSearchRequest, cancel?: CancelHandle | undefined | null): Promise<NativeGlobResult>
+  globText(request: NativeSearchRequest, cancel?: CancelHandle | undefined | null): Promise<string>
+  grep(request: NativeSearchRequest, cancel?: CancelHandle | undefined | null): Promise<NativeGrepResult>
+  grepText(request: NativeSearchRequest, cancel?: CancelHandle | undefined | null): Promise<string>
+  listText(request: NativeSearchRequest, cancel?: CancelHandle | undefined | null): Promise<string>
+  static disk(options: NativeDiskOptions): NativeTree
   static memory(protect?: Array<string> | undefined | null): NativeTree
+  /** The real absolute path of a tree on disk. */
+  get root(): string | null
+  /** How paths of a tree on disk are confined here: `openat2` or `walk`. */
+  resolver(): string | null
   readText(path: string, maxBytes: number): string | Promise<string>
   readBytes(path: string, maxBytes: number): Buffer | Promise<Buffer>
   readPage(path: string, request: NativePageRequest, maxBytes: number): NativePage | Promise<NativePage>
@@ -72,6 +82,31 @@ export interface NativeEntry {
   unreadable?: boolean
 }
 
+export interface NativeGlobResult {
+  paths: Array<string>
+  truncated: boolean
+  filesScanned: number
+  unreadable: number
+}
+
+export interface NativeGrepMatch {
+  path: string
+  line: number
+  column: number
+  text: string
+  before: Array<string>
+  after: Array<string>
+}
+
+export interface NativeGrepResult {
+  matches: Array<NativeGrepMatch>
+  truncated: boolean
+  filesScanned: number
+  skippedBinary: number
+  skippedLarge: number
+  unreadable: number
+}
+
 export interface NativePage {
   text: string
   firstLine: number
@@ -85,6 +120,25 @@ export interface NativePageRequest {
   offset: number
   limit: number
   maxChars: number
+}
+
+export interface NativeSearchRequest {
+  /** Of glob and grep. */
+  pattern?: string
+  path: string
+  maxResults: number
+  maxFilesScanned: number
+  ignore: Array<string>
+  gitignore: boolean
+  /** Characters of a text answer. */
+  maxChars: number
+  /** Of list. */
+  recursive?: boolean
+  /** The rest is of grep. */
+  glob?: string
+  ignoreCase?: boolean
+  literal?: boolean
+  context?: number
 }
 
 export interface NativeSnapshotFile {

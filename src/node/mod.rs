@@ -4,6 +4,7 @@
 mod cancel;
 mod convert;
 mod failure;
+mod search;
 mod text;
 mod tree;
 mod work;

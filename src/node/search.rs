@@ -5,7 +5,10 @@ use super::CancelHandle;
 use super::convert::whole;
 use super::tree::NativeTree;
 use crate::error::{Error, ErrorCode, Result};
-use crate::search::{self, Cancel, GlobRequest, GrepRequest, ListEntry, ListRequest, ListResult, ShownLine, Skipped, WalkOptions};
+use crate::search::{
+    self, Cancel, GlobRequest, GrepRequest, ListEntry, ListRequest, ListResult, ShownLine, Skipped,
+    WalkOptions,
+};
 use crate::tree::{Entry, Tree};
 use napi::bindgen_prelude::PromiseRaw;
 use napi::{Env, bindgen_prelude::ToNapiValue};
@@ -110,7 +113,11 @@ impl NativeTree {
                 skipped_binary: found.skipped.binary_files as u32,
                 skipped_large: found.skipped.large_files as u32,
                 unreadable: unreadable(&found.skipped),
-                matches: found.files.iter().flat_map(|file| matches(file, context)).collect(),
+                matches: found
+                    .files
+                    .iter()
+                    .flat_map(|file| matches(file, context))
+                    .collect(),
             })
         })
     }
@@ -159,7 +166,12 @@ impl NativeTree {
         env.spawn_future(async move {
             // A panic is caught by the join handle and must not end the process.
             let done = tokio::task::spawn_blocking(move || job(&*tree, &request, &token)).await;
-            let failed = |_| Error::new(ErrorCode::Internal, "the search failed unexpectedly; please report it");
+            let failed = |_| {
+                Error::new(
+                    ErrorCode::Internal,
+                    "the search failed unexpectedly; please report it",
+                )
+            };
             Ok(done.map_err(failed)??)
         })
     }
@@ -201,7 +213,11 @@ impl NativeSearchRequest {
     }
 
     fn list_request(&self) -> Result<ListRequest> {
-        Ok(ListRequest { path: self.path.clone(), max_results: self.max_results()?, walk: self.walk()? })
+        Ok(ListRequest {
+            path: self.path.clone(),
+            max_results: self.max_results()?,
+            walk: self.walk()?,
+        })
     }
 
     fn grep_request(&self) -> Result<GrepRequest> {
@@ -227,7 +243,12 @@ fn one_level(entries: Vec<Entry>, max_results: usize) -> ListResult {
     let files_scanned = entries.len();
     let entries = entries.into_iter().take(max_results);
     ListResult {
-        entries: entries.map(|entry| ListEntry { path: entry.name, file_type: entry.file_type }).collect(),
+        entries: entries
+            .map(|entry| ListEntry {
+                path: entry.name,
+                file_type: entry.file_type,
+            })
+            .collect(),
         stop,
         files_scanned,
         skipped: Skipped::default(),
@@ -238,7 +259,12 @@ fn one_level(entries: Vec<Entry>, max_results: usize) -> ListResult {
 fn matches(file: &search::FileMatches, context: usize) -> impl Iterator<Item = NativeGrepMatch> + '_ {
     file.lines.iter().enumerate().filter_map(move |(at, hit)| {
         let near = |other: &&ShownLine| hit.line.abs_diff(other.line) <= context;
-        let mut before: Vec<String> = file.lines[..at].iter().rev().take_while(near).map(text_of).collect();
+        let mut before: Vec<String> = file.lines[..at]
+            .iter()
+            .rev()
+            .take_while(near)
+            .map(text_of)
+            .collect();
         before.reverse();
         Some(NativeGrepMatch {
             path: file.path.clone(),
@@ -246,7 +272,11 @@ fn matches(file: &search::FileMatches, context: usize) -> impl Iterator<Item = N
             column: hit.column? as u32,
             text: hit.text.clone(),
             before,
-            after: file.lines[at + 1..].iter().take_while(near).map(text_of).collect(),
+            after: file.lines[at + 1..]
+                .iter()
+                .take_while(near)
+                .map(text_of)
+                .collect(),
         })
     })
 }

@@ -8,9 +8,12 @@ use crate::limits;
 use crate::text::encoding::{self, Encoding};
 use crate::text::overwrite;
 use crate::text::page::{self, Page, PageReader, PageRequest};
-use crate::tree::{MemoryTree, RemoveOptions, Tree, UpdateOptions, WriteOptions};
+use crate::tree::{
+    DiskOptions, DiskTree, MemoryTree, RemoveOptions, Resolver, Symlinks, Tree, UpdateOptions, WriteOptions,
+};
 use napi::bindgen_prelude::{Buffer, Either, Uint8Array};
 use napi_derive::napi;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 #[napi]
@@ -18,10 +21,10 @@ pub struct NativeTree {
     tree: Arc<dyn Tree>,
     /// Set for a tree in memory, which answers on the spot.
     memory: Option<Arc<MemoryTree>>,
+    disk: Option<Arc<DiskTree>>,
 }
 
 #[napi(object, object_to_js = false)]
-#[allow(dead_code)]
 pub struct NativeDiskOptions {
     pub root: String,
     #[napi(ts_type = "'inside' | 'deny'")]
@@ -72,12 +75,51 @@ pub struct NativeSnapshotFile {
 #[napi]
 impl NativeTree {
     #[napi(factory)]
+    pub fn disk(options: NativeDiskOptions) -> napi::Result<Self> {
+        let symlinks = match options.symlinks.as_deref() {
+            None | Some("inside") => Symlinks::Inside,
+            Some("deny") => Symlinks::Deny,
+            Some(other) => {
+                return Err(invalid(format!("symlinks must be 'inside' or 'deny', not '{other}'")).into());
+            }
+        };
+        let disk = Arc::new(DiskTree::open(&DiskOptions {
+            root: PathBuf::from(options.root),
+            symlinks,
+            protect: options.protect.unwrap_or_default(),
+        })?);
+        Ok(Self {
+            tree: disk.clone(),
+            memory: None,
+            disk: Some(disk),
+        })
+    }
+
+    #[napi(factory)]
     pub fn memory(protect: Option<Vec<String>>) -> Self {
         let memory = Arc::new(MemoryTree::new(&protect.unwrap_or_default()));
         Self {
             tree: memory.clone(),
             memory: Some(memory),
+            disk: None,
         }
+    }
+
+    /// The real absolute path of a tree on disk.
+    #[napi(getter)]
+    pub fn root(&self) -> Option<String> {
+        self.disk
+            .as_ref()
+            .map(|disk| disk.real_path().to_string_lossy().into_owned())
+    }
+
+    /// How paths of a tree on disk are confined here: `openat2` or `walk`.
+    #[napi]
+    pub fn resolver(&self) -> Option<&'static str> {
+        self.disk.as_ref().map(|disk| match disk.resolver_in_force() {
+            Resolver::Kernel => "openat2",
+            Resolver::Walk => "walk",
+        })
     }
 
     #[napi(ts_return_type = "string | Promise<string>")]
@@ -268,9 +310,13 @@ impl NativeTree {
         self.memory.is_some()
     }
 
-    #[allow(dead_code)]
     pub(crate) fn tree(&self) -> Arc<dyn Tree> {
         self.tree.clone()
+    }
+
+    /// For a command's working directory.
+    pub(crate) fn disk_tree(&self) -> Option<Arc<DiskTree>> {
+        self.disk.clone()
     }
 }
 

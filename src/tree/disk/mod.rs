@@ -29,7 +29,7 @@ use super::{
 use crate::error::Result;
 use crate::path::ProtectedNames;
 use rustix::fs::AtFlags;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 pub use root::Resolver;
@@ -53,11 +53,20 @@ impl DiskTree {
         &self.real_path
     }
 
+    /// What resolves paths at this moment: a filter may be laid over the process at any time.
+    pub fn resolver_in_force(&self) -> Resolver {
+        let beneath = sys::Beneath::default();
+        match sys::open_beneath(self.root.as_fd(), ".", sys::DIRECTORY, beneath) {
+            Err(sys::BeneathError::Unavailable) => Resolver::Walk,
+            Ok(_) | Err(sys::BeneathError::Failed(_)) => self.resolver,
+        }
+    }
+
     /// Opens a directory as the working directory of a command (`fchdir` in the child).
     pub fn open_directory(&self, path: &str) -> Result<OwnedFd> {
         let target = Target::parse(path)?;
         let fd = self.open_target(&target, sys::DIRECTORY.difference(rustix::fs::OFlags::NOFOLLOW))?;
-        self.refuse_virtual(&target, std::os::fd::AsFd::as_fd(&fd))?;
+        self.refuse_virtual(&target, fd.as_fd())?;
         Ok(fd)
     }
 }
