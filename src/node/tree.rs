@@ -315,6 +315,7 @@ impl NativeTree {
     }
 
     /// For a command's working directory.
+    #[allow(dead_code)]
     pub(crate) fn disk_tree(&self) -> Option<Arc<DiskTree>> {
         self.disk.clone()
     }
