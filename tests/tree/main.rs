@@ -3,4 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod confine;
+mod denied;
+mod race;
+mod special;
 mod support;
+mod write;

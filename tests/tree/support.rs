@@ -31,6 +31,7 @@ impl Ground {
     }
 
     fn within(place: PathBuf) -> Self {
+        crate::denied::deny_if_asked();
         let scratch = tempfile::tempdir_in(place).unwrap();
         let base = scratch.path().canonicalize().unwrap();
         let (root, outside) = (base.join("ws"), base.join("out"));
@@ -207,4 +208,56 @@ pub fn memory(files: &[(&str, &str)], dirs: &[&str]) -> MemoryTree {
         tree.make_dir(path).unwrap();
     }
     tree
+}
+
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Gives a file away, where the tests run as root; elsewhere it is an ordinary user's already.
+pub fn give(path: &Path, user: u32, group: u32) {
+    if is_root() {
+        std::os::unix::fs::chown(path, Some(user), Some(group)).unwrap();
+    }
+}
+
+/// Runs `work` in a thread of its own with an ordinary user's rights; the rest of the process stays as it is.
+pub fn as_user(id: u32, work: impl FnOnce() + Send) {
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            if !is_root() {
+                return work();
+            }
+            let (user, group) = (
+                rustix::process::Uid::from_raw(id),
+                rustix::process::Gid::from_raw(id),
+            );
+            rustix::thread::set_thread_res_gid(group, group, group).unwrap();
+            rustix::thread::set_thread_res_uid(user, user, user).unwrap();
+            work();
+        });
+        thread.join().unwrap();
+    });
+}
+
+/// Runs one test of this binary (or those with a prefix) in a process of its own.
+pub fn in_child(test: &str, env: &[(&str, &str)]) {
+    let exact = if test.ends_with("::") {
+        &[][..]
+    } else {
+        &["--exact"][..]
+    };
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .arg(test)
+        .args(exact)
+        .envs(env.iter().copied())
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&child.stdout);
+    assert!(
+        child.status.success(),
+        "{told}\n{}",
+        String::from_utf8_lossy(&child.stderr)
+    );
+    assert!(!told.contains("running 0 tests"), "no test is called {test}");
 }

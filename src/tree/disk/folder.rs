@@ -153,11 +153,9 @@ fn read_regular(
             Err(Errno::SPIPE | Errno::ISDIR | Errno::AGAIN) => return Ok(FileRead::NotRegular),
             Err(errno) => return Err(errno),
         };
-        if buffer.len() as u64 > max_bytes {
-            return Ok(FileRead::TooLarge);
-        }
         if read < had {
-            return Ok(FileRead::Whole);
+            let fits = buffer.len() as u64 <= max_bytes;
+            return Ok(if fits { FileRead::Whole } else { FileRead::TooLarge });
         }
         if !looked_at {
             let stat = rustix::fs::fstat(fd)?;
@@ -173,6 +171,8 @@ fn read_regular(
                 .saturating_sub(buffer.len());
             buffer.reserve(rest.saturating_add(1));
             looked_at = true;
+        } else if buffer.len() as u64 > max_bytes {
+            return Ok(FileRead::TooLarge);
         } else {
             buffer.reserve(FIRST_READ_BYTES);
         }

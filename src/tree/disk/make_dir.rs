@@ -13,12 +13,7 @@ impl DiskTree {
         while let Some(step) = walk.until_last()? {
             // What a dead link names is not made: it may be anybody's idea of a place.
             if !step.from_link {
-                walk.refuse_protected(&step.name)?;
-                match rustix::fs::mkdirat(walk.here(), &step.name[..], Mode::from_raw_mode(0o777)) {
-                    Ok(()) => return Ok(()),
-                    Err(Errno::EXIST) => {}
-                    Err(errno) => return Err(target.os_error(errno, "created")),
-                }
+                walk.create(&step.name)?;
             }
             match rustix::fs::openat(walk.here(), &step.name[..], sys::DIRECTORY, Mode::empty()) {
                 Ok(_) => return walk.refuse_protected(&step.name),

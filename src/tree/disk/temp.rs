@@ -69,7 +69,10 @@ impl<'d> Temp<'d> {
 impl Drop for Temp<'_> {
     fn drop(&mut self) {
         if !self.committed {
-            // Nothing more can be done about a failure here, and the first error is the one to report.
+            // Nothing more can be done about a failure here, and the first error is the one to report. Emptied
+            // first: a process forked in this moment holds the file until it calls exec, and a full disk
+            // would stay full for as long.
+            let _ = self.file.set_len(0);
             let _ = rustix::fs::unlinkat(self.dir, &self.name[..], AtFlags::empty());
         }
     }

@@ -136,6 +136,7 @@ impl<'t, 'p> Walk<'t, 'p> {
     /// Makes one directory here, after the names that lead to it have passed.
     pub(super) fn create(&self, name: &[u8]) -> Result<()> {
         self.refuse_protected(name)?;
+        self.tree.refuse_virtual(self.target, self.here())?;
         match rustix::fs::mkdirat(self.here(), name, Mode::from_raw_mode(0o777)) {
             Ok(()) | Err(Errno::EXIST) => Ok(()),
             Err(errno) => Err(self.target.os_error(errno, "created")),
