@@ -1,7 +1,6 @@
 /** Every public-bug case about files on one backend; what a case says only in words is checked here by id. */
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFileSync } from 'node:child_process';
 import { chmodSync, lstatSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -9,6 +8,7 @@ import { inspect } from 'node:util';
 import { createFsTools, MemoryWorkspace, NodeWorkspace, WorkspaceError } from 'croft';
 import { contentOf, expandArgument, loadCases, makeCall, pageLines, said, Scene, setUpOnDisk, type Call, type Case, type Step } from './cases.js';
 import { checkCase, readOnDisk } from './expect.js';
+import { whileSwapping } from './swap.js';
 import { FUZZ_SEED, randomArguments } from './fuzz.js';
 
 export type Backend = 'disk' | 'memory';
@@ -136,34 +136,12 @@ async function refusesEachRoot(scene: Scene, { call }: Case): Promise<void> {
   }
 }
 
-/** Swaps two names in a tight loop in another process while `body` runs. */
-export async function whileSwapping(scene: Scene, [a, b]: [string, string], seconds: number, body: () => Promise<void>): Promise<void> {
-  const script = `
-import ctypes, sys
-libc = ctypes.CDLL(None)
-a, b = sys.argv[1].encode(), sys.argv[2].encode()
-print('go', flush=True)
-while True:
-    libc.renameat2(-100, a, -100, b, 2)
-`;
-  const swapper = spawn('python3', ['-c', script, scene.host(a), scene.host(b)], { stdio: ['ignore', 'pipe', 'inherit'] });
-  await once(swapper.stdout, 'data');
-  const end = performance.now() + seconds * 1000;
-  while (performance.now() < end) await body();
-  swapper.kill('SIGKILL');
-  await once(swapper, 'exit');
-  // An odd number of swaps leaves the names exchanged; the checks want them as they were.
-  if (!lstatSync(scene.host(b)).isSymbolicLink() && lstatSync(scene.host(a)).isSymbolicLink()) {
-    execFileSync('python3', ['-c', script.replace('while True:', 'for _ in range(1):'), scene.host(a), scene.host(b)], { stdio: 'pipe' });
-  }
-}
-
 const RACE_SECONDS = 1;
 
 async function race(scene: Scene, { call }: Case): Promise<void> {
   const [start, ...rest] = call;
   const swap = start?.args['swap'] as [string, string];
-  await whileSwapping(scene, swap, RACE_SECONDS, async () => {
+  await whileSwapping(scene.host(swap[0]), scene.host(swap[1]), RACE_SECONDS, async () => {
     for (const one of rest) await makeCall(scene, one);
   });
 }
