@@ -39,6 +39,8 @@ export declare class NativeTree {
   makeDir(path: string): void | Promise<void>
   remove(path: string, recursive: boolean, cancel?: CancelHandle | undefined | null): void | Promise<void>
   rename(from: string, to: string, overwrite: boolean): void | Promise<void>
+  /** Lets go of the root: its descriptor is closed once the calls under way have ended. */
+  close(): void
   /** Puts a file into a tree in memory as its owner: protected names are allowed. */
   insert(path: string, content: string | Uint8Array): void
   /** Every file of a tree in memory. */

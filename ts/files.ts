@@ -103,8 +103,10 @@ export abstract class TreeFiles implements api.WorkspaceFiles {
     return this.tree;
   }
 
+  /** Later calls are refused, and the root's descriptor is let go. */
   protected markClosed(): void {
     this.#closed = true;
+    this.tree.close();
   }
 
   protected get isClosed(): boolean {

@@ -18,7 +18,15 @@ fn main() {
     let _ = std::io::stdout().write_all(b"go\n");
     for _ in 0..times {
         // SAFETY: both strings outlive the call and end in NUL.
-        unsafe { libc::renameat2(libc::AT_FDCWD, a.as_ptr(), libc::AT_FDCWD, b.as_ptr(), libc::RENAME_EXCHANGE) };
+        unsafe {
+            libc::renameat2(
+                libc::AT_FDCWD,
+                a.as_ptr(),
+                libc::AT_FDCWD,
+                b.as_ptr(),
+                libc::RENAME_EXCHANGE,
+            )
+        };
     }
 }
 

@@ -280,6 +280,13 @@ impl NativeTree {
         Answer::run(self.instant(), move || tree.rename(&from, &to, overwrite))
     }
 
+    /// Lets go of the root: its descriptor is closed once the calls under way have ended.
+    #[napi]
+    pub fn close(&mut self) {
+        self.tree = Arc::new(MemoryTree::new(&[]));
+        self.disk = None;
+    }
+
     /// Puts a file into a tree in memory as its owner: protected names are allowed.
     #[napi]
     pub fn insert(&self, path: String, content: Either<String, Uint8Array>) -> napi::Result<()> {
