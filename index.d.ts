@@ -128,7 +128,7 @@ export interface ExecOptions extends CallOptions {
    * `'keep'` makes them the workspace's, ended by `close()`.
    */
   leftover?: 'kill' | 'keep';
-  /** Time between SIGTERM and SIGKILL. Default 500. */
+  /** Time between SIGTERM and SIGKILL, at most 60,000. Default 500. */
   killGraceMs?: number;
 }
 
@@ -148,6 +148,40 @@ export interface ExecResult {
   durationMs?: number;
   /** For the model: what was killed, and what to do instead. */
   note?: string;
+  /** How surely the command's descendants were held; see {@link WorkspaceCapabilities}. */
+  containment?: 'cgroup' | 'subreaper' | 'group';
+}
+
+export interface SpawnOptions extends CallOptions {
+  /** Workspace-relative. Default: the root. */
+  cwd?: string;
+  /** Added last; wins over everything inherited. */
+  env?: Record<string, string>;
+  /** The newest characters kept between two reads. Default 30,000. */
+  maxOutputChars?: number;
+  /** Time between SIGTERM and SIGKILL, at most 60,000. Default 500. */
+  killGraceMs?: number;
+}
+
+/** `'killed'`: by `killProcess` or `close`. A process that died of another signal is `'exited'`. */
+export type ProcessStatus = 'running' | 'exited' | 'killed';
+
+export interface BackgroundProcess {
+  id: string;
+  pid: number;
+  command: string;
+  status: ProcessStatus;
+  /** Set once it has ended; 128 + n when it died of signal n. */
+  exitCode?: number;
+}
+
+export interface ProcessOutput {
+  /** stdout and stderr as they arrived, since the last read. */
+  output: string;
+  status: ProcessStatus;
+  exitCode?: number;
+  /** Older characters that were dropped since the last read. */
+  droppedChars: number;
 }
 
 /** One method gives an agent a shell. It resolves for a non-zero exit, a timeout and an abort alike. */
@@ -355,6 +389,22 @@ export class NodeWorkspace implements WorkspaceFiles, ShellProvider, AsyncDispos
    * (`SPAWN_FAILED`, a bad `cwd`, `CLOSED`, `INVALID_ARGUMENT`).
    */
   exec(command: string | string[], options?: ExecOptions): Promise<ExecResult>;
+  /**
+   * Starts a command that runs on: no timeout, stdin at its end, output kept for {@link readProcessOutput}. It ends
+   * by itself, with {@link killProcess}, with `close()` and with this Node process, also when that is killed.
+   */
+  spawn(command: string | string[], options?: SpawnOptions): Promise<BackgroundProcess>;
+  /**
+   * What it has written since the last read. Waits at most `waitMs` (default 0) for output or the end. Reading after
+   * the end is no error; `PROCESS_NOT_FOUND` for an unknown id, with the known ones.
+   */
+  readProcessOutput(id: string, options?: CallOptions & { waitMs?: number }): Promise<ProcessOutput>;
+  /** Ends it and everything it started; returns its last output. Idempotent. */
+  killProcess(id: string): Promise<ProcessOutput>;
+  /** In order of their start; takes no output. Ended ones stay listed (the newest 256 of those that were read). */
+  backgroundProcesses(): BackgroundProcess[];
+  /** A paragraph for the model's next turn: what runs, and each end until it has been read once. */
+  statusReminder(): string | undefined;
   capabilities(): WorkspaceCapabilities;
   /** Ends every process of this workspace; later calls fail with `CLOSED`. Idempotent. */
   close(): Promise<void>;

@@ -15,6 +15,20 @@ export declare class CancelHandle {
   cancel(): void
 }
 
+/** The commands of one workspace. */
+export declare class NativeCommands {
+  constructor(tree: NativeTree, options: NativeCommandsOptions)
+  /** How surely a command's descendants are held on this machine. */
+  get containment(): 'cgroup' | 'subreaper' | 'group'
+  exec(request: NativeExecRequest, cancel?: CancelHandle | undefined | null, onOutput?: OnOutput | undefined | null): Promise<NativeExecResult>
+  spawn(request: NativeSpawnRequest, cancel?: CancelHandle | undefined | null): Promise<NativeProcess>
+  readOutput(id: string, waitMs: number, cancel?: CancelHandle | undefined | null): Promise<NativeProcessOutput>
+  kill(id: string): Promise<NativeProcessOutput>
+  list(): Array<NativeProcess>
+  statusReminder(): string | null
+  close(): Promise<void>
+}
+
 export declare class NativeTree {
   glob(request: NativeSearchRequest, cancel?: CancelHandle | undefined | null): Promise<NativeGlobResult>
   globText(request: NativeSearchRequest, cancel?: CancelHandle | undefined | null): Promise<string>
@@ -53,6 +67,14 @@ export declare function clipText(text: string, maxChars: number): string
 
 export declare function formatPage(text: string, request: NativePageRequest): NativePage
 
+export interface NativeCommandsOptions {
+  shell: string
+  env: Record<string, string>
+  /** Names, or `true` for all. */
+  inheritEnv: boolean | Array<string>
+  venv: boolean
+}
+
 export interface NativeDiskOptions {
   root: string
   symlinks?: 'inside' | 'deny'
@@ -84,6 +106,34 @@ export interface NativeEntry {
   unreadable?: boolean
 }
 
+export interface NativeExecRequest {
+  command: string | Array<string>
+  cwd: string
+  /** `process.env` as JSON: what it is now, and in a worker the worker's own. */
+  hostEnv: string
+  env: Record<string, string>
+  timeoutMs?: number
+  input?: string | Uint8Array
+  maxOutputBytes: number
+  /** One budget for both streams, of which the first bytes are kept. */
+  sharedHead: boolean
+  keepLeftover: boolean
+  killGraceMs: number
+}
+
+export interface NativeExecResult {
+  stdout: string
+  stderr: string
+  exitCode: number
+  signal?: string
+  timedOut: boolean
+  aborted: boolean
+  droppedBytes: number
+  durationMs: number
+  note?: string
+  containment?: 'cgroup' | 'subreaper' | 'group'
+}
+
 export interface NativeGlobResult {
   paths: Array<string>
   truncated: boolean
@@ -109,6 +159,11 @@ export interface NativeGrepResult {
   unreadable: number
 }
 
+export interface NativeLiveOutput {
+  stream: 'stdout' | 'stderr'
+  text: string
+}
+
 export interface NativePage {
   text: string
   firstLine: number
@@ -122,6 +177,21 @@ export interface NativePageRequest {
   offset: number
   limit: number
   maxChars: number
+}
+
+export interface NativeProcess {
+  id: string
+  pid: number
+  command: string
+  status: 'running' | 'exited' | 'killed'
+  exitCode?: number
+}
+
+export interface NativeProcessOutput {
+  output: string
+  status: 'running' | 'exited' | 'killed'
+  exitCode?: number
+  droppedChars: number
 }
 
 export interface NativeSearchRequest {
@@ -146,6 +216,15 @@ export interface NativeSearchRequest {
 export interface NativeSnapshotFile {
   path: string
   content: Buffer
+}
+
+export interface NativeSpawnRequest {
+  command: string | Array<string>
+  cwd: string
+  hostEnv: string
+  env: Record<string, string>
+  killGraceMs: number
+  maxOutputChars: number
 }
 
 export interface NativeStat {

@@ -1,5 +1,6 @@
 /** The public shapes, from the one file that documents them. */
 export type {
+  BackgroundProcess,
   CallOptions,
   DirectoryEntry,
   EditOptions,
@@ -21,10 +22,13 @@ export type {
   Page,
   PageOptions,
   PathPlatform,
+  ProcessOutput,
+  ProcessStatus,
   ShellProvider,
   ShellToolInput,
   ShellToolOptions,
   ShellToolResult,
+  SpawnOptions,
   Tool,
   ToolCallOptions,
   WorkspaceCapabilities,

@@ -40,6 +40,27 @@ export class NodeWorkspace extends TreeFiles implements api.ShellProvider {
     return await this.#commands.exec(command, options);
   }
 
+  async spawn(command: string | string[], options: api.SpawnOptions = {}): Promise<api.BackgroundProcess> {
+    this.checkOpen(options.cwd ?? '.');
+    return await this.#commands.spawn(command, options);
+  }
+
+  async readProcessOutput(id: string, options: api.CallOptions & { waitMs?: number } = {}): Promise<api.ProcessOutput> {
+    return await this.#commands.read(id, options);
+  }
+
+  async killProcess(id: string): Promise<api.ProcessOutput> {
+    return await this.#commands.kill(id);
+  }
+
+  backgroundProcesses(): api.BackgroundProcess[] {
+    return this.#commands.list();
+  }
+
+  statusReminder(): string | undefined {
+    return this.#commands.statusReminder();
+  }
+
   capabilities(): api.WorkspaceCapabilities {
     return this.#commands.capabilities();
   }

@@ -4,6 +4,8 @@
 mod cancel;
 mod convert;
 mod failure;
+#[cfg(unix)]
+mod process;
 mod search;
 mod text;
 mod tree;

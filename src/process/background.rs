@@ -112,7 +112,7 @@ impl Process {
         }
     }
 
-    fn listed(&self) -> Listed {
+    pub fn listed(&self) -> Listed {
         let state = self.state();
         Listed {
             id: self.id.clone(),
