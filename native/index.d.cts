@@ -247,4 +247,7 @@ export interface NativeWritten {
 
 export declare function normalizePath(path: string, platform?: string | undefined | null): string
 
+/** For each line: 1 a match, 0 none, 2 not decided (too long or too many steps). For the comparison with V8. */
+export declare function regexTest(pattern: string, ignoreCase: boolean, lines: Array<string>): number[] | Promise<number[]>
+
 export declare function stripAnsi(text: string): string

@@ -10,12 +10,23 @@ import { contentOf, expandArgument, loadCases, makeCall, pageLines, said, Scene,
 import { checkCase, readOnDisk } from './expect.js';
 import { whileSwapping } from './swap.js';
 import { FUZZ_SEED, randomArguments } from './fuzz.js';
+import { plainProvider } from './plain-provider.js';
+import { abortedSoon, checkSearch, renameSearchArguments, SEARCH_AREAS, whileTheTimerTicks } from './search-cases.js';
 
-export type Backend = 'disk' | 'memory';
+export type Backend = 'disk' | 'memory' | 'provider';
 
 /** Cases of other capabilities, by area prefix, join as those capabilities do. */
 const AREAS = ['confine.path', 'confine.symlink', 'confine.race', 'confine.special', 'confine.names', 'confine.git', 'read.lines',
-  'read.limits', 'read.encoding', 'read.image', 'write.atomic', 'edit.match', 'edit.eol', 'list', 'api'];
+  'read.limits', 'read.encoding', 'read.image', 'write.atomic', 'edit.match', 'edit.eol', 'list', 'api', ...SEARCH_AREAS];
+
+/** What also runs over somebody else's provider, which is not confined: searches must mean the same there. */
+const PROVIDER_AREAS = ['list', ...SEARCH_AREAS];
+
+const LEFT_OUT_OF_PROVIDER: Record<string, string> = {
+  'GI-014': 'a provider is not asked for .git/info/exclude: most do not hold .git as files',
+  'RT-003': 'is about the native search; a provider is copied from first',
+  'RT-005': 'is about the native search; a provider is copied from first',
+};
 
 /** Left out everywhere, and why. */
 const LEFT_OUT: Record<string, string> = {
@@ -29,17 +40,22 @@ const LEFT_OUT: Record<string, string> = {
 };
 
 /** Calls of tools that this version does not have are dropped from a case; the rest of it runs. */
-const MISSING_TOOLS = new Set(['apply_patch', 'hash_edit']);
+const MISSING_TOOLS = new Set(['apply_patch', 'hash_edit', 'git_status']);
 
 /** What memory does not have: links, special files, owners, a disk to fill, a second process. */
 const DISK_ONLY_STEPS = new Set(['symlink', 'hardlink', 'fifo', 'sh']);
 const DISK_ONLY_CALLS = new Set(['race', 'env', 'parallel', 'sh', 'open_workspace', 'node']);
 
 export function runFileCases(backend: Backend): void {
-  for (const item of loadCases(AREAS)) {
-    const left = LEFT_OUT[item.id] ?? (backend === 'memory' ? reasonNotInMemory(item) : undefined);
+  for (const item of loadCases(backend === 'provider' ? PROVIDER_AREAS : AREAS).map(renameSearchArguments)) {
+    const left = LEFT_OUT[item.id] ?? reasonNotOn(backend, item);
     test(`${item.id} ${item.title}`, { skip: left ?? false }, async () => await runCase(item, backend));
   }
+}
+
+function reasonNotOn(backend: Backend, item: Case): string | undefined {
+  if (backend === 'memory') return reasonNotInMemory(item);
+  return backend === 'provider' ? LEFT_OUT_OF_PROVIDER[item.id] : undefined;
 }
 
 function reasonNotInMemory({ setup, call }: Case): string | undefined {
@@ -59,12 +75,13 @@ async function runCase(item: Case, backend: Backend): Promise<void> {
     await (SPECIAL[item.id] ?? makeCalls)(scene, item, backend);
     process.seteuid?.(0);
     await checkCase(item, scene, async (path) => await readBack(scene, path, backend));
+    if (SEARCH_AREAS.includes(item.area)) checkSearch(item, scene);
     await CHECKS[item.id]?.(scene, item);
   } finally {
     process.seteuid?.(0);
     process.umask(umask);
     const { cleanup } = item.expect;
-    if (cleanup && backend === 'disk') execFileSync('sh', ['-c', scene.expand(cleanup)], { stdio: 'pipe' });
+    if (cleanup && backend !== 'memory') execFileSync('sh', ['-c', scene.expand(cleanup)], { stdio: 'pipe' });
     await scene.dispose();
   }
 }
@@ -73,17 +90,25 @@ async function setUp(scene: Scene, item: Case, backend: Backend): Promise<void> 
   const umask = item.setup.find(({ cmd }) => /^umask \d+$/.test(String(cmd)));
   if (umask) process.umask(parseInt(String(umask['cmd']).slice(6), 8));
   const steps = item.setup.filter(({ cmd }) => !/^umask|CAP/.test(String(cmd)));
-  if (backend === 'disk') {
+  if (backend !== 'memory') {
     if (item.id !== 'EN-009') for (const step of steps) setUpOnDisk(scene, step);
     scene.open(new NodeWorkspace({ root: scene.root }));
+    if (backend === 'provider') scene.tools = new Map(createFsTools(plainProvider(scene.root)).map((tool) => [tool.name, tool]));
     return;
   }
-  const workspace = new MemoryWorkspace({ limits: { maxWriteBytes: 1 << 30 } });
+  const workspace = new MemoryWorkspace({ files: SEARCH_AREAS.includes(item.area) ? repositories(steps) : {}, limits: { maxWriteBytes: 1 << 30 } });
   for (const step of steps) await setUpInMemory(scene, workspace, step);
   scene.open(workspace);
 }
 
-/** Files outside do not exist beside a tree in memory; a repository is a `.git` directory nobody writes. */
+/** `git init` in memory: a `.git` directory, which only the constructor can make. */
+function repositories(steps: readonly Step[]): Record<string, string> {
+  const inits = steps.map((step) => step['args']).filter((args): args is string[] => Array.isArray(args) && args[0] === 'init');
+  const folder = (args: string[]): string => (args.at(-1) === 'main' ? '' : `${args.at(-1)}/`);
+  return Object.fromEntries(inits.map((args) => [`${folder(args)}.git/HEAD`, 'ref: refs/heads/main\n']));
+}
+
+/** Files outside do not exist beside a tree in memory. */
 async function setUpInMemory(scene: Scene, workspace: MemoryWorkspace, step: Step): Promise<void> {
   const path = String(step['path'] ?? '');
   if (path.startsWith('$')) return;
@@ -117,7 +142,7 @@ function openRoots(scene: Scene, { args }: Call): NodeWorkspace {
 }
 
 async function readBack(scene: Scene, path: string, backend: Backend): Promise<Buffer | undefined> {
-  if (backend === 'disk') return await readOnDisk(scene, path);
+  if (backend !== 'memory') return await readOnDisk(scene, path);
   if (path.startsWith('$')) return undefined;
   const found = await scene.workspace.stat(path);
   if (!found) return undefined;
@@ -262,6 +287,8 @@ const SPECIAL: Record<string, Run> = {
   'WA-014': neverHalf,
   'AP-001': fuzz,
   'AP-003': twin,
+  'RT-003': whileTheTimerTicks,
+  'RT-005': abortedSoon,
 };
 
 type Check = (scene: Scene, item: Case) => Promise<void> | void;

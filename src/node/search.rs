@@ -1,10 +1,11 @@
 //! Searches, for JavaScript. They run on tokio's blocking pool and not on libuv's, whose four threads other file
 //! calls need.
 
-use super::CancelHandle;
 use super::convert::whole;
 use super::tree::NativeTree;
+use super::{Answer, CancelHandle};
 use crate::error::{Error, ErrorCode, Result};
+use crate::search::regex::{LineMatch, Matcher};
 use crate::search::{
     self, Cancel, GlobRequest, GrepRequest, ListEntry, ListRequest, ListResult, ShownLine, Skipped,
     WalkOptions,
@@ -106,7 +107,7 @@ impl NativeTree {
     ) -> napi::Result<PromiseRaw<'env, NativeGrepResult>> {
         self.search(env, request, cancel, |tree, request, cancel| {
             let context = request.context()?;
-            let found = search::grep(tree, &request.grep_request()?, cancel)?;
+            let found = grep(tree, request, cancel)?;
             Ok(NativeGrepResult {
                 truncated: found.truncated(),
                 files_scanned: found.files_scanned as u32,
@@ -130,7 +131,7 @@ impl NativeTree {
         cancel: Option<&CancelHandle>,
     ) -> napi::Result<PromiseRaw<'env, String>> {
         self.search(env, request, cancel, |tree, request, cancel| {
-            let found = search::grep(tree, &request.grep_request()?, cancel)?;
+            let found = grep(tree, request, cancel)?;
             Ok(search::grep_text(&found, request.max_chars()?))
         })
     }
@@ -231,6 +232,29 @@ impl NativeSearchRequest {
         request.context = self.context()?;
         Ok(request)
     }
+}
+
+/// A step limit is a failure: what lies behind it was not looked at.
+fn grep(tree: &dyn Tree, request: &NativeSearchRequest, cancel: &dyn Cancel) -> Result<search::GrepResult> {
+    let found = search::grep(tree, &request.grep_request()?, cancel)?;
+    match search::step_limit_error(&found) {
+        Some(error) => Err(error),
+        None => Ok(found),
+    }
+}
+
+/// For each line: 1 a match, 0 none, 2 not decided (too long or too many steps). For the comparison with V8.
+#[napi(ts_return_type = "number[] | Promise<number[]>")]
+pub fn regex_test(pattern: String, ignore_case: bool, lines: Vec<String>) -> napi::Result<Answer<Vec<u32>>> {
+    Answer::run(false, move || {
+        let matcher = Matcher::javascript(&pattern, ignore_case)?;
+        let decide = |line: &String| match matcher.match_line(line) {
+            LineMatch::At { .. } => 1,
+            LineMatch::No => 0,
+            LineMatch::TooLong | LineMatch::TooHard => 2,
+        };
+        Ok(lines.iter().map(decide).collect())
+    })
 }
 
 fn unreadable(skipped: &Skipped) -> u32 {

@@ -16,7 +16,7 @@ pub use budget::{Cancel, NeverCancelled, Stop};
 pub use find::{GlobRequest, GlobResult, ListEntry, ListRequest, ListResult, glob, list};
 pub use grep::{FileMatches, GrepRequest, GrepResult, grep};
 pub use lines::ShownLine;
-pub use render::{glob_text, grep_text, list_text};
+pub use render::{glob_text, grep_text, list_text, step_limit_error};
 pub use walk::{Hidden, Skipped, WalkOptions};
 
 #[cfg(test)]

@@ -6,7 +6,11 @@ use super::budget::Stop;
 use super::find::{GlobResult, ListResult};
 use super::grep::{FileMatches, GrepResult};
 use super::walk::Skipped;
+use crate::error::{Error, ErrorCode};
 use crate::tree::FileType;
+
+/// Of the matches that a failure carries.
+const MAX_ERROR_CHARS: usize = 4000;
 
 /// One path per line.
 pub fn glob_text(result: &GlobResult, max_chars: usize) -> String {
@@ -73,6 +77,32 @@ pub fn grep_text(result: &GrepResult, max_chars: usize) -> String {
         result.files_scanned,
         &result.skipped,
     )
+}
+
+/// The failure of a search that hit the step limit, with what it had found.
+pub fn step_limit_error(result: &GrepResult) -> Option<Error> {
+    let Some(Stop::StepLimit { path, line }) = &result.stop else {
+        return None;
+    };
+    let mut message = String::from("the pattern took too many steps at ");
+    push_name(&mut message, path);
+    let _ = write!(
+        message,
+        " line {line}: simplify its look-around, back-references or nested repetitions, or search other files. "
+    );
+    if result.files.is_empty() {
+        message.push_str("Nothing was found before that");
+    } else {
+        let mut text = Text::new(MAX_ERROR_CHARS);
+        result.files.iter().for_each(|file| grep_file(file, &mut text));
+        let found = count(result.matches, "match", "matches");
+        let _ = write!(
+            message,
+            "Found before that: {found}\n{}",
+            text.out.trim_end_matches('\n')
+        );
+    }
+    Some(Error::new(ErrorCode::SearchLimit, message).at(path.clone()))
 }
 
 fn grep_file(file: &FileMatches, text: &mut Text) {
