@@ -1,0 +1,97 @@
+// What many commands leave behind: nothing. Each check runs in a Node process of its own, so that nothing else counts.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { alive, eventually, freshNode, PACKAGE, uniqueSeconds } from './support/processes.js';
+
+const linux = { skip: process.platform !== 'linux' && 'counts in /proc', timeout: 120_000 };
+
+const PRELUDE = `
+  import { readdirSync, readFileSync } from 'node:fs';
+  import { NodeWorkspace } from 'croft';
+  const ws = new NodeWorkspace({ root: '/tmp' });
+  const children = () => readdirSync('/proc/self/task')
+    .flatMap((task) => readFileSync('/proc/self/task/' + task + '/children', 'utf8').split(' ').filter(Boolean)).length;
+  const held = () => ({ descriptors: readdirSync('/proc/self/fd').length, threads: readdirSync('/proc/self/task').length, children: children() });
+  const settled = async (wanted) => {
+    for (let count = 0; count < 500 && JSON.stringify(held()) !== JSON.stringify(wanted); count++) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    return held();
+  };`;
+
+test('1,000 commands in a row and 50 at once leave no zombie, descriptor or thread', linux, () => {
+  const script = `${PRELUDE}
+    const fifty = async () => {
+      for (const { stdout, exitCode } of await Promise.all(Array.from({ length: 50 }, () => ws.exec('printf x')))) {
+        if (stdout !== 'x' || exitCode !== 0) throw new Error(stdout + exitCode);
+      }
+    };
+    await fifty();
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const before = held();
+    for (let count = 0; count < 1000; count++) {
+      const { stdout } = await ws.exec(count % 10 ? 'printf x' : 'sleep 0.001 & printf x');
+      if (stdout !== 'x') throw new Error(stdout);
+    }
+    await fifty();
+    console.log(JSON.stringify({ before, after: await settled(before) }));`;
+  const { stdout, stderr } = freshNode(script);
+  const { before, after } = JSON.parse(stdout || '{}') as { before?: object; after?: object };
+  assert.ok(before, stderr);
+  assert.deepEqual(after, before);
+});
+
+test('no command survives kill -9 of Node', linux, async () => {
+  const mark = uniqueSeconds();
+  const script = `${PRELUDE}
+    for (let count = 0; count < 15; count++) {
+      void ws.exec('sleep ${mark} & setsid sleep ${mark} & sleep ${mark}');
+      void ws.exec("trap '' TERM; (setsid sh -c 'sleep ${mark} & exit' &); sleep ${mark}; sleep ${mark}");
+    }
+    await ws.spawn('setsid sleep ${mark} & sleep ${mark}');
+    setInterval(() => {}, 1000);`;
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], { cwd: PACKAGE, stdio: 'inherit' });
+  await eventually('all of them run', () => alive(mark) >= 77);
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  await eventually('none is left', () => alive(mark) === 0, 2000);
+});
+
+test('200 background floods keep to constant memory, have ids of their own, and end with close', linux, () => {
+  const mark = uniqueSeconds();
+  const script = `${PRELUDE}
+    const ids = new Set();
+    for (let count = 0; count < 200; count++) {
+      ids.add((await ws.spawn("sh -c 'while :; do echo yes yes yes yes; sleep 0.001; done' ${mark} & exec sleep ${mark}")).id);
+    }
+    globalThis.gc();
+    const before = process.memoryUsage.rss();
+    await ws.exec('sleep 3');
+    globalThis.gc();
+    const growth = process.memoryUsage.rss() - before;
+    const listed = ws.backgroundProcesses().filter(({ status, id }) => status === 'running' && ids.has(id)).length;
+    await ws.close();
+    console.log(JSON.stringify({ ids: ids.size, listed, growth }));`;
+  const { stdout, stderr } = freshNode(script, { NODE_OPTIONS: '--expose-gc' });
+  const { ids, listed, growth } = JSON.parse(stdout || '{}') as Record<string, number>;
+  assert.deepEqual([ids, listed], [200, 200], stderr);
+  // 200 x 30,000 characters at most, and what the allocator keeps.
+  assert.ok(growth !== undefined && growth < 30_000_000, `grew by ${growth} bytes`);
+  assert.equal(alive(mark), 0);
+});
+
+test('closing and ending Node in the middle of a command lets Node end', linux, () => {
+  const started = Date.now();
+  const script = `${PRELUDE}
+    void ws.exec('sleep 1000');
+    await ws.spawn('sleep 1000');
+    await ws.close();
+    console.log('closed');`;
+  const { stdout, status } = freshNode(script);
+  assert.deepEqual([stdout, status], ['closed\n', 0]);
+  const exits = freshNode(`${PRELUDE} void ws.exec('sleep 1000'); await ws.spawn('sleep 1000'); process.exit(7);`);
+  assert.equal(exits.status, 7);
+  assert.ok(Date.now() - started < 30_000);
+});
