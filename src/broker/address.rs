@@ -193,6 +193,14 @@ impl AllowPrivate {
             || matches!(host, Host::Name(name) if self.names_match(name))
     }
 
+    /// Whether the host itself is listed: a private name or a listed address.
+    pub fn names(&self, host: &Host) -> bool {
+        match host {
+            Host::Name(name) => self.names_match(name),
+            Host::Ip(ip) => self.exact.contains(ip) || self.nets.iter().any(|net| net.contains(ip)),
+        }
+    }
+
     fn names_match(&self, name: &str) -> bool {
         self.names.iter().any(|(entry, suffix)| match suffix {
             false => entry == name,

@@ -196,7 +196,8 @@ pub fn may_be_trailer(name: &HeaderName) -> bool {
 }
 
 fn declared_trailers(headers: &HeaderMap) -> Option<HeaderValue> {
-    if !headers.contains_key(header::TRAILER) {
+    // Only a chunked message can have any.
+    if !headers.contains_key(header::TRAILER) || !headers.contains_key(header::TRANSFER_ENCODING) {
         return None;
     }
     let names: Vec<&str> = tokens(headers, header::TRAILER)
@@ -337,6 +338,7 @@ mod tests {
             ("te", "trailers, gzip"),
             ("trailer", "X-T, Authorization"),
             ("trailer", "content-length"),
+            ("transfer-encoding", "chunked"),
         ]);
         assert!(request(&mut headers, outgoing(false)));
         assert_eq!(

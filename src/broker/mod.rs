@@ -4,15 +4,30 @@
 
 pub mod address;
 mod base64;
+pub mod body;
 pub mod edge;
 pub mod event;
+pub mod exchange;
 pub mod host;
 pub mod inject;
 pub mod limits;
+pub mod listen;
+mod location;
+pub mod peer;
 pub mod policy;
+pub mod proxy;
 pub mod refusal;
+pub mod relay;
+pub mod resolve;
 pub mod route;
 pub mod rules;
 pub mod scrub;
+pub mod sni;
+pub mod start;
+mod tls;
 pub mod token;
+pub mod tunnel;
+pub mod upstream;
 pub mod value;
+
+pub use start::{Broker, BrokerConfig, ListenConfig, Listener};

@@ -33,7 +33,6 @@ pub struct Rule {
 
 pub struct Policy {
     pub rules: HostTable<Arc<Rule>>,
-    pub allow: HostTable<()>,
     pub allow_private: AllowPrivate,
     ports: Vec<u16>,
 }
@@ -46,12 +45,7 @@ fn invalid(message: String) -> Error {
 }
 
 impl Policy {
-    pub fn new(
-        rules: Vec<RuleConfig>,
-        allow: &[String],
-        allow_private: &[String],
-        ports: &[u16],
-    ) -> Result<Self> {
+    pub fn new(rules: Vec<RuleConfig>, allow_private: &[String], ports: &[u16]) -> Result<Self> {
         let mut all_ports = DEFAULT_PORTS.to_vec();
         all_ports.extend(ports);
         if all_ports.contains(&0) {
@@ -69,17 +63,15 @@ impl Policy {
         let allow_private = AllowPrivate::parse(allow_private).map_err(|(index, why)| {
             invalid(format!("allowPrivate[{index}] {:?}: {why}", allow_private[index]))
         })?;
-        let allow = allow_table(allow, &all_ports)?;
         Ok(Self {
             rules: table,
-            allow,
             allow_private,
             ports: all_ports,
         })
     }
 
-    /// The hosts one listener adds.
-    pub fn listener_allow(&self, entries: &[String]) -> Result<HostTable<()>> {
+    /// The hosts one listener reaches beside those of the rules.
+    pub fn allow_table(&self, entries: &[String]) -> Result<HostTable<()>> {
         allow_table(entries, &self.ports)
     }
 }

@@ -11,7 +11,7 @@ use http::{Method, Version, request::Parts};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// What one listener adds to the policy.
+/// What one listener adds to the rules: the broker's `allow` for its own, `listen`'s for another.
 pub struct Scope {
     pub allow: HostTable<()>,
     pub token: Option<Token>,
@@ -186,12 +186,10 @@ fn find(policy: &Policy, scope: &Scope, host: &Host, port: u16) -> Result<Option
         Lookup::OtherPort => known = true,
         Lookup::Unknown => {}
     }
-    for table in [&policy.allow, &scope.allow] {
-        match table.find(host, port) {
-            Lookup::Found(()) => return Ok(None),
-            Lookup::OtherPort => known = true,
-            Lookup::Unknown => {}
-        }
+    match scope.allow.find(host, port) {
+        Lookup::Found(()) => return Ok(None),
+        Lookup::OtherPort => known = true,
+        Lookup::Unknown => {}
     }
     Err(Refusal::about(
         if known {
@@ -269,7 +267,6 @@ mod tests {
         };
         Policy::new(
             vec![rule("api.test"), rule("*.svc.test"), rule("p.test:8443")],
-            &["free.test".into()],
             &[],
             &[],
         )
@@ -284,7 +281,9 @@ mod tests {
     ) -> Result<(Scheme, String, String, bool), (u16, &'static str)> {
         let policy = policy();
         let scope = Scope {
-            allow: policy.listener_allow(&["here.test".into()]).unwrap(),
+            allow: policy
+                .allow_table(&["here.test".into(), "free.test".into()])
+                .unwrap(),
             token,
         };
         let mut builder = http::Request::builder().method(method).uri(target);
@@ -498,7 +497,7 @@ mod tests {
             ),
             (vec![rule("a.test", "Host")], "rules[0] \"a.test\""),
         ] {
-            let error = Policy::new(rules, &[], &[], &[]).err().unwrap();
+            let error = Policy::new(rules, &[], &[]).err().unwrap();
             assert!(error.message.starts_with(place), "{}", error.message);
             assert_eq!(error.code, crate::error::ErrorCode::InvalidArgument);
         }

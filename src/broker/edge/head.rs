@@ -27,6 +27,14 @@ pub struct HeadScan {
 }
 
 impl HeadScan {
+    pub fn is_fresh(&self) -> bool {
+        self.scanned == 0
+    }
+
+    pub fn in_first_line(&self) -> bool {
+        self.line_start == 0
+    }
+
     /// The length of the complete head, or none yet. A line that ends in a bare LF is refused at once: waiting for
     /// a CRLF that never comes would turn the refusal into a timeout.
     pub fn find_end(&mut self, bytes: &[u8]) -> Result<Option<usize>, Reason> {
@@ -61,11 +69,11 @@ pub fn leading_empty_lines(bytes: &[u8]) -> usize {
 
 /// Checks a complete head (through its empty line). Lines are known to end in CRLF.
 pub fn check(head: &[u8], limits: &HeadLimits) -> Result<Framing, Reason> {
+    let (line, mut rest) = next_line(head);
+    let request = check_request_line(line, limits)?;
     if head.len() > limits.max_head_bytes {
         return Err(Reason::HeadTooLarge);
     }
-    let (line, mut rest) = next_line(head);
-    let request = check_request_line(line, limits)?;
     let mut fields = Fields::default();
     let mut count = 0;
     loop {

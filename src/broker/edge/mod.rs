@@ -3,4 +3,6 @@
 //! are pure; `guard` applies them to a socket. Which host a request may reach is left to `route`.
 
 pub mod chunk;
+pub mod guard;
 pub mod head;
+pub mod wire;
