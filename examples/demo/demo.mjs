@@ -19,20 +19,20 @@ const tools = [
   createShellTool(workspace, { needsApproval: false, allow: ['node --test'] }),
 ];
 
-const { text, steps } = await generateText({
+const { steps } = await generateText({
   model: scriptedModel(),
   tools: aiTools(tools),
   toolApproval: aiToolApproval(tools),
   stopWhen: isStepCount(12),
   prompt: 'The tests fail. Find the bug and fix it.',
+  onLanguageModelCallEnd: ({ content }) => content.filter(({ type }) => type === 'text').forEach((part) => showText(part.text)),
   onToolExecutionStart: ({ toolCall }) => showCall(toolCall.toolName, toolCall.input),
   onToolExecutionEnd: ({ toolOutput }) => showResult(toolOutput),
 });
-showText(text);
-
 const runs = steps.flatMap((step) => step.toolResults).filter((result) => result.toolName === 'shell');
 const codes = runs.map((run) => run.output.exitCode);
 if (codes.length !== 2 || codes[0] === 0 || codes[1] !== 0) {
   console.error(`The demo failed: exit codes of the test runs were ${codes.join(', ')}, expected a failure and then 0.`);
   process.exit(1);
 }
+await workspace.close();

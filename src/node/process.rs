@@ -130,8 +130,11 @@ impl NativeCommands {
             },
             venv: options.venv,
         };
+        // Weak, so that closing the workspace lets go of the root.
+        let disk = Arc::downgrade(&disk);
         let open_directory: OpenDirectory = Arc::new(move |path| {
-            let directory = disk.open_directory(path)?;
+            let closed = || Error::new(ErrorCode::Closed, "the workspace is closed: create a new one");
+            let directory = disk.upgrade().ok_or_else(closed)?.open_directory(path)?;
             Ok((directory, normalize(path, Platform::HOST)?))
         });
         Ok(Self {
