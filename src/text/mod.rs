@@ -10,5 +10,6 @@ pub mod hash_line;
 pub mod lines;
 pub mod overwrite;
 pub mod page;
+pub mod patch;
 pub mod sniff;
 pub mod strip_ansi;

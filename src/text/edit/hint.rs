@@ -6,7 +6,7 @@ use super::find::{Haystack, without_crlf};
 use crate::text::lines::number_at;
 use std::borrow::Cow;
 
-mod closest;
+pub(super) mod closest;
 mod fold;
 
 /// Sentences for the model, to follow "old_string does not occur in ...".

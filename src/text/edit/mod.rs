@@ -52,6 +52,11 @@ pub fn edit(bytes: &[u8], path: &str, edit: &Edit<'_>, line_endings: LineEndings
     edit_many(bytes, path, std::slice::from_ref(edit), line_endings)
 }
 
+/// The lines of `text` closest to `old`, which does not occur in it, for a message; `None` without a resemblance.
+pub(super) fn closest_lines(text: &str, old: &str) -> Option<String> {
+    hint::closest::region(text, old)
+}
+
 /// Edits in order, each on what the one before left; all or none.
 pub fn edit_many(bytes: &[u8], path: &str, edits: &[Edit<'_>], line_endings: LineEndings) -> Result<Edited> {
     if edits.is_empty() {

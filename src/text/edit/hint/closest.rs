@@ -15,7 +15,7 @@ const JUDGED_BYTES: usize = 2048;
 /// Resemblance (1.0: the same) below which nothing is shown.
 const MIN_RESEMBLANCE: f64 = 0.6;
 
-pub(super) fn region(text: &str, old: &str) -> Option<String> {
+pub(in crate::text::edit) fn region(text: &str, old: &str) -> Option<String> {
     let mut old_lines: Vec<&str> = old.lines().collect();
     let is_blank = |line: &&str| line.trim().is_empty();
     while old_lines.first().is_some_and(is_blank) {
