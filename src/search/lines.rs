@@ -6,8 +6,8 @@ use super::regex::{LineMatch, Matcher};
 
 /// A NUL this early makes a file binary, as for git and grep.
 const BINARY_PROBE_BYTES: usize = 8192;
-/// How many lines the backtracking engine takes between two looks at the clock.
-const HARD_LINES_PER_TICK: usize = 16;
+/// The backtracking engine may take long on a single line.
+const HARD_LINES_PER_TICK: usize = 1;
 /// How many matching lines go by between two looks at the clock.
 const MATCHES_PER_TICK: usize = 256;
 /// Shown in place of what is cut off a long line.

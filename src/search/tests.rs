@@ -400,13 +400,23 @@ fn a_cancelled_search_ends_with_aborted_and_a_late_one_with_what_it_has() {
 
 #[test]
 fn a_step_limit_is_reported_with_what_was_found_before() {
-    let hard = "a".repeat(3000);
-    let tree = tree(&[("1", "aab"), ("2", &hard), ("3", "aab")]);
-    let request = GrepRequest::new("^(?=(a+)+$|.*b)(a*)*\\1?b");
-    let result = grep(&tree, &request, &NeverCancelled);
-    if let Ok(result) = result {
-        assert!(result.matches >= 1, "{result:?}");
-    }
+    let hard = "a".repeat(4000) + "xzy";
+    let tree = tree(&[("1", "aaxy"), ("2", &hard), ("3", "aaxy")]);
+    let result = grep(&tree, &GrepRequest::new("(.*)(.*)(.*)(.*)x\\1y"), &NeverCancelled).unwrap();
+    assert_eq!(
+        result.stop,
+        Some(Stop::StepLimit {
+            path: "2".into(),
+            line: 1
+        })
+    );
+    assert_eq!(result.matches, 1);
+    let error = step_limit_error(&result).unwrap();
+    assert_eq!(
+        (error.code, error.path.as_deref()),
+        (ErrorCode::SearchLimit, Some("2"))
+    );
+    assert!(error.message.ends_with("1 match\n1:1: aaxy"), "{error}");
 }
 
 /// Some 3,000 files in uneven directories, every 7th with a match, some binary.

@@ -141,7 +141,17 @@ fn too_large(pattern: &str) -> Error {
 }
 
 fn refused_by_engine(pattern: &str, error: &fancy_regex::Error) -> Error {
-    let message = format!("the pattern /{pattern}/ cannot be translated exactly: {error}");
+    use fancy_regex::{CompileError, Error as Refusal};
+    let what = match error {
+        Refusal::CompileError(inner) if matches!(**inner, CompileError::DfaBuildError(..)) => {
+            "a look-behind of a form"
+        }
+        Refusal::CompileError(inner) if matches!(**inner, CompileError::InnerError(_)) => {
+            return too_large(pattern);
+        }
+        _ => "look-around or back-references in a form",
+    };
+    let message = format!("the pattern /{pattern}/ uses {what}, which this search cannot translate exactly");
     Error::new(ErrorCode::UnsupportedRegex, message)
 }
 

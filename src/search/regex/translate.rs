@@ -178,23 +178,33 @@ impl Printer {
         }
     }
 
+    /// Whether it can only match the empty text.
+    fn is_zero_width(&self, node: &Node) -> bool {
+        match node {
+            Node::Empty | Node::LineStart | Node::LineEnd | Node::WordBoundary { .. } | Node::Look { .. } => {
+                true
+            }
+            Node::Set(_) => false,
+            Node::Back { group, .. } => self.exact && !self.captures.contains_key(group),
+            Node::Capture { node, .. } => self.is_zero_width(node),
+            Node::Repeat { node, max, .. } => *max == Some(0) || self.is_zero_width(node),
+            Node::Concat(nodes) | Node::Alternate(nodes) => nodes.iter().all(|node| self.is_zero_width(node)),
+        }
+    }
+
     fn repeat(&mut self, node: &Node, min: u32, max: Option<u32>, lazy: bool) {
         if max == Some(0) {
             return;
         }
-        if let Node::Look { .. } = node {
-            // An empty iteration is never taken, so a repeated look-ahead counts once or not at all.
+        if self.is_zero_width(node) {
+            // An empty round is never taken beyond the least number, so an assertion that is repeated counts
+            // once or not at all.
             if min > 0 {
-                self.print(node);
+                self.atom(node);
             }
             return;
         }
-        let start = self.out.len();
         self.grouped(node);
-        if self.out.len() == start + "(?:)".len() {
-            self.out.truncate(start);
-            return;
-        }
         let _ = match (min, max) {
             (0, None) => write!(self.out, "*"),
             (1, None) => write!(self.out, "+"),
