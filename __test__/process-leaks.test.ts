@@ -43,7 +43,11 @@ test('1,000 commands in a row and 50 at once leave no zombie, descriptor or thre
   assert.deepEqual(after, before);
 });
 
-test('no command survives kill -9 of Node', linux, async () => {
+for (const whom of ['Node', "Node's whole process group"]) {
+  test(`no command survives kill -9 of ${whom}`, linux, async () => await killedWithCommands(whom !== 'Node'));
+}
+
+async function killedWithCommands(group: boolean): Promise<void> {
   const mark = uniqueSeconds();
   const script = `${PRELUDE}
     for (let count = 0; count < 15; count++) {
@@ -52,12 +56,12 @@ test('no command survives kill -9 of Node', linux, async () => {
     }
     await ws.spawn('setsid sleep ${mark} & sleep ${mark}');
     setInterval(() => {}, 1000);`;
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], { cwd: PACKAGE, stdio: 'inherit' });
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], { cwd: PACKAGE, stdio: 'inherit', detached: true });
   await eventually('all of them run', () => alive(mark) >= 77);
-  child.kill('SIGKILL');
+  process.kill(group ? -Number(child.pid) : Number(child.pid), 'SIGKILL');
   await once(child, 'exit');
   await eventually('none is left', () => alive(mark) === 0, 2000);
-});
+}
 
 test('200 background floods keep to constant memory, have ids of their own, and end with close', linux, () => {
   const mark = uniqueSeconds();

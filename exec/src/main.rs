@@ -7,7 +7,10 @@
 //!
 //! A process of its own, because a sub-reaper inherits every orphan below it and must reap with `waitpid(-1)`:
 //! inside Node that would steal children from libuv. Single-threaded and without a runtime, because it is
-//! started for every command and forks.
+//! started for every command and forks. Without Rust's start-up code too: it reads `/proc/self/maps` and sets up
+//! a signal stack, for nothing here.
+
+#![cfg_attr(all(unix, not(test)), no_main)]
 
 #[cfg(unix)]
 mod cgroup;
@@ -18,21 +21,26 @@ mod spawn;
 #[cfg(unix)]
 mod supervise;
 
-#[cfg(unix)]
-fn main() {
-    use croft_exec::wire::{Event, Stage};
-    use std::os::fd::AsFd;
+/// The C entry point.
+#[cfg(all(unix, not(test)))]
+#[unsafe(no_mangle)]
+pub extern "C" fn main() -> libc::c_int {
+    if run().is_some() { 0 } else { 1 }
+}
 
-    let Some(signals) = setup::isolate() else {
-        std::process::exit(1)
-    };
-    let stdin = std::io::stdin();
-    let channel = stdin.as_fd();
+/// `None` when there was nothing to supervise and nobody to tell.
+#[cfg(unix)]
+#[cfg_attr(test, allow(dead_code))]
+fn run() -> Option<()> {
+    use croft_exec::wire::{Event, Stage, Start};
+    use std::os::fd::BorrowedFd;
+
+    let signals = setup::isolate()?;
+    // SAFETY: the addon starts us with the channel as 0, and nothing here closes it.
+    let channel = unsafe { BorrowedFd::borrow_raw(0) };
     let mut descriptors = Vec::new();
-    let Some(body) = setup::receive_start(channel, &mut descriptors) else {
-        std::process::exit(1)
-    };
-    let Some(start) = croft_exec::wire::Start::decode(&body) else {
+    let body = setup::receive_start(channel, &mut descriptors)?;
+    let Some(start) = Start::decode(&body) else {
         setup::report(
             channel,
             &[Event::Failed {
@@ -40,12 +48,13 @@ fn main() {
                 errno: libc::EPROTO,
             }],
         );
-        std::process::exit(1)
+        return None;
     };
     match spawn::spawn(&start, descriptors) {
         Ok(command) => supervise::Supervisor::new(channel, signals, &start, command).run(),
         Err((stage, errno)) => setup::report(channel, &[Event::Failed { stage, errno }]),
     }
+    Some(())
 }
 
 #[cfg(not(unix))]

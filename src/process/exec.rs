@@ -109,13 +109,28 @@ pub async fn exec(
         leftover: request.leftover,
         limits: request.limits,
     };
-    let running = tokio::select! {
-        started = supervise::start(spec) => {
-            started.map_err(|failure| explain(failure, &request.command, &request.cwd_display))?
-        }
-        () = cancel.cancelled() => return Ok(Outcome { result: not_started(Ended::ByAbort, began), kept: None }),
-        () = until(deadline) => return Ok(Outcome { result: not_started(Ended::ByTimeout, began), kept: None }),
+    let starting = supervise::start(spec);
+    tokio::pin!(starting);
+    let stopped = tokio::select! {
+        started = &mut starting => Ok(started),
+        () = cancel.cancelled() => Err(Ended::ByAbort),
+        () = until(deadline) => Err(Ended::ByTimeout),
     };
+    let started = match stopped {
+        Ok(started) => started,
+        // The command may run already without our having heard: it is ended in the ordinary way, so that the
+        // call does not answer before it is gone.
+        Err(ended) => match tokio::time::timeout(AFTER_KILL, starting).await {
+            Ok(started) => started,
+            Err(_) => {
+                return Ok(Outcome {
+                    result: not_started(ended, began),
+                    kept: None,
+                });
+            }
+        },
+    };
+    let running = started.map_err(|failure| explain(failure, &request.command, &request.cwd_display))?;
     let call = Call {
         containment: running.containment,
         pid: running.pid,

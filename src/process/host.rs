@@ -173,7 +173,6 @@ impl Host {
                 started.map_err(|failure| exec::explain(failure, &prepared.line, &call.cwd))?
             }
             () = cancel.cancelled() => return Err(aborted()),
-            () = self.closing.cancelled() => return Err(closed()),
         };
         let text = display(&call.command);
         let process = self
