@@ -8,7 +8,9 @@ mod surroundings;
 use super::encoding::{self, Encoding};
 use super::ending::Endings;
 use super::lines;
+use super::sniff::size_text;
 use crate::error::{Error, ErrorCode, Result};
+use crate::limits::MAX_EDIT_GROWTH_BYTES;
 use find::Haystack;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -158,7 +160,9 @@ impl Current<'_> {
         }
         let mut out = std::mem::take(&mut self.buffers[1]);
         out.clear();
-        let (text, applied) = replaced(self.text(), edit, mode, out, notes)?;
+        // A short `old` and a long `new` multiply: `a` to 10 MB in a file of a million `a`.
+        let max_bytes = self.text.len().saturating_add(MAX_EDIT_GROWTH_BYTES);
+        let (text, applied) = replaced(self.text(), edit, mode, (out, max_bytes), notes)?;
         self.buffers[1] = text;
         self.buffers.swap(0, 1);
         self.is_changed = true;
@@ -171,7 +175,7 @@ fn replaced(
     text: &str,
     edit: &Edit<'_>,
     mode: LineEndings,
-    mut out: String,
+    (mut out, max_bytes): (String, usize),
     notes: &mut Vec<String>,
 ) -> std::result::Result<(String, Applied), Refused> {
     let haystack = Haystack::new(text, edit.old, mode);
@@ -186,14 +190,15 @@ fn replaced(
         edit,
         mode,
         out,
+        max_bytes,
         copied: 0,
         replacements: 0,
         first_change: None,
         converted: false,
     };
     match only {
-        Some(range) => writer.replace(range),
-        None => haystack.ranges().for_each(|range| writer.replace(range)),
+        Some(range) => writer.replace(range)?,
+        None => haystack.ranges().try_for_each(|range| writer.replace(range))?,
     }
     if writer.replacements == 0 {
         return Err(Refused::NoMatch);
@@ -209,6 +214,7 @@ struct Writer<'a> {
     edit: &'a Edit<'a>,
     mode: LineEndings,
     out: String,
+    max_bytes: usize,
     /// How much of `text` is in `out`.
     copied: usize,
     replacements: usize,
@@ -218,7 +224,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn replace(&mut self, range: Range<usize>) {
+    fn replace(&mut self, range: Range<usize>) -> std::result::Result<(), Refused> {
         self.out.push_str(&self.text[self.copied..range.start]);
         let start = self.out.len();
         let new = match self.mode {
@@ -237,6 +243,11 @@ impl Writer<'_> {
         }
         self.copied = range.end;
         self.replacements += 1;
+        if self.out.len() > self.max_bytes {
+            Err(Refused::TooLarge)
+        } else {
+            Ok(())
+        }
     }
 
     fn finish(mut self) -> (String, Applied) {
@@ -258,6 +269,7 @@ impl Writer<'_> {
 enum Refused {
     EmptyOld,
     NoMatch,
+    TooLarge,
     Ambiguous {
         places: usize,
         lines: Vec<usize>,
@@ -270,6 +282,7 @@ impl Refused {
         match self {
             Self::EmptyOld => ErrorCode::InvalidArgument,
             Self::NoMatch => ErrorCode::EditNoMatch,
+            Self::TooLarge => ErrorCode::TooLarge,
             Self::Ambiguous { .. } => ErrorCode::EditAmbiguous,
         }
     }
@@ -278,6 +291,10 @@ impl Refused {
         match self {
             Self::EmptyOld => format!(
                 "old_string is empty: to insert text into {path:?}, give the text beside the place and repeat it in new_string"
+            ),
+            Self::TooLarge => format!(
+                "the edit makes {path:?} larger by more than {}: replace less at a time",
+                size_text(MAX_EDIT_GROWTH_BYTES as u64)
             ),
             Self::NoMatch => {
                 format!(

@@ -248,6 +248,15 @@ fn a_list_of_edits_works_on_what_the_one_before_left_and_is_all_or_nothing() {
 }
 
 #[test]
+fn an_edit_that_multiplies_is_refused_before_it_fills_the_memory() {
+    let (text, new) = ("a".repeat(1 << 20), "b".repeat(1 << 20));
+    let error = refusal(&text, all("a", &new));
+    assert_eq!(error.code, ErrorCode::TooLarge);
+    assert!(error.message.contains("64.0 MB"), "{error}");
+    assert_eq!(text_after(&text, all("a", "bb")).len(), 2 << 20);
+}
+
+#[test]
 fn a_miss_names_its_cause() {
     let go = "func a() {\n\tx := 1\n\ty := 2\n\tz := 3\n\treturn\n}\n";
     let table = [

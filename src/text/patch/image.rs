@@ -21,10 +21,12 @@ pub(super) enum Compare {
 pub(super) struct Image<'t> {
     lines: Vec<&'t str>,
     compare: Compare,
-    /// Ascending and apart.
+    /// Sorted and apart.
     occupied: Vec<Range<usize>>,
     /// Made when a hunk is not where it is expected.
     numbered: OnceCell<Numbered<'t>>,
+    /// The places of each line, by its text without white space at the ends: for anchors.
+    by_text: OnceCell<HashMap<&'t str, Vec<usize>>>,
 }
 
 /// Each different line as a number, so that looking for a block of lines is a substring search.
@@ -49,6 +51,7 @@ impl<'t> Image<'t> {
             compare,
             occupied: Vec::new(),
             numbered: OnceCell::new(),
+            by_text: OnceCell::new(),
         }
     }
 
@@ -64,6 +67,24 @@ impl<'t> Image<'t> {
     /// A line without its ending, for messages.
     pub fn text(&self, at: usize) -> Option<&'t str> {
         self.lines.get(at).map(|line| key(line, Compare::Text).0)
+    }
+
+    /// Lines with exactly this text; without one, those that differ in white space at the ends only.
+    pub fn lines_like(&self, text: &str) -> Vec<usize> {
+        let by_text = self.by_text.get_or_init(|| {
+            let mut by_text: HashMap<&'t str, Vec<usize>> = HashMap::new();
+            for (at, line) in self.lines.iter().enumerate() {
+                by_text.entry(line.trim()).or_default().push(at);
+            }
+            by_text
+        });
+        let alike = by_text.get(text.trim()).map_or(&[][..], Vec::as_slice);
+        let exact: Vec<usize> = alike
+            .iter()
+            .copied()
+            .filter(|&at| self.text(at) == Some(text))
+            .collect();
+        if exact.is_empty() { alike.to_vec() } else { exact }
     }
 
     /// Whether the old lines of a hunk are at `start`, and free.
@@ -93,9 +114,11 @@ impl<'t> Image<'t> {
     }
 
     fn is_free(&self, range: &Range<usize>) -> bool {
-        self.occupied
-            .iter()
-            .all(|taken| range.end <= taken.start || taken.end <= range.start)
+        // Sorted and apart, so only the last that begins before the range's end can reach into it.
+        let before = self.occupied.partition_point(|taken| taken.start < range.end);
+        before
+            .checked_sub(1)
+            .is_none_or(|at| self.occupied[at].end <= range.start)
     }
 
     /// Whether a hunk has put lines directly at `at` without touching a line: then what was the file's beginning
@@ -108,7 +131,10 @@ impl<'t> Image<'t> {
 
     pub fn occupy(&mut self, hunk: &[HunkLine<'_>], start: usize) {
         let count = hunk.iter().filter(|line| line.is_old()).count();
-        self.occupied.push(start..start + count);
+        let at = self
+            .occupied
+            .partition_point(|taken| (taken.start, taken.end) <= (start, start + count));
+        self.occupied.insert(at, start..start + count);
     }
 
     /// Every free place of the hunk's old lines from `from` on, ascending.

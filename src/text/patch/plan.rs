@@ -6,6 +6,8 @@ use super::unified::FilePatch;
 use super::v4a::{Change, Section};
 use super::{Lookup, PlacedHunk};
 use crate::error::{Error, ErrorCode, Result};
+use crate::limits::MAX_PATCH_BYTES;
+use crate::text::sniff::size_text;
 use std::collections::{HashMap, HashSet};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,6 +128,8 @@ struct State<'s, 'l> {
     index: HashMap<String, usize>,
     /// Files that some part of the patch removes or renames: others may take their places, in any order.
     leaving: HashSet<String>,
+    /// Bytes that the entries hold, present and new.
+    held_bytes: usize,
 }
 
 impl<'s, 'l> State<'s, 'l> {
@@ -135,7 +139,21 @@ impl<'s, 'l> State<'s, 'l> {
             entries: Vec::new(),
             index: HashMap::new(),
             leaving,
+            held_bytes: 0,
         }
+    }
+
+    /// Ten lines of a patch can copy a large file ten times.
+    fn hold(&mut self, bytes: usize) -> Result<()> {
+        self.held_bytes = self.held_bytes.saturating_add(bytes);
+        if self.held_bytes <= MAX_PATCH_BYTES {
+            return Ok(());
+        }
+        let limit = size_text(MAX_PATCH_BYTES as u64);
+        let message = format!(
+            "the files that the patch reads and makes are larger than {limit} together: split the patch"
+        );
+        Err(Error::new(ErrorCode::TooLarge, message))
     }
 
     fn entry(&mut self, path: &str) -> Result<&mut Entry> {
@@ -143,6 +161,8 @@ impl<'s, 'l> State<'s, 'l> {
             Some(&at) => at,
             None => {
                 let before = (self.lookup)(path)?;
+                // Twice: as it was, and as it will be.
+                self.hold(before.as_ref().map_or(0, |before| 2 * before.len()))?;
                 let (path, after) = (path.to_owned(), before.clone());
                 self.index.insert(path.clone(), self.entries.len());
 
@@ -300,6 +320,7 @@ impl<'s, 'l> State<'s, 'l> {
     }
 
     fn put(&mut self, path: &str, content: Vec<u8>, executable: Option<bool>) -> Result<()> {
+        self.hold(content.len())?;
         let entry = self.entry(path)?;
         entry.after = Some(content);
         entry.executable = executable.or(entry.executable);

@@ -456,6 +456,15 @@ fn a_mode_is_part_of_the_plan() {
 }
 
 #[test]
+fn a_patch_that_multiplies_is_refused_before_it_fills_the_memory() {
+    let copy = |n: usize| format!("diff --git a/f b/c{n}\ncopy from f\ncopy to c{n}\n");
+    let before = Files::from([("f".to_owned(), vec![b'a'; 10 << 20])]);
+    let patch: String = (0..1000).map(copy).collect();
+    assert_eq!(apply(&before, &patch, 0).unwrap_err().code, ErrorCode::TooLarge);
+    assert_eq!(apply(&before, &copy(1), 0).unwrap().0.len(), 2);
+}
+
+#[test]
 fn fuzz_leaves_out_context_on_request_and_says_so() {
     let hunk = on_f("@@ -2,5 +2,5 @@\n a\n b\n-c\n+C\n d\n e\n");
     let before = files(&[("f", "x\nA\nb\nc\nd\nE\ny\n")]);

@@ -6,6 +6,9 @@ use super::image::{Image, Placed};
 use super::{invalid, name};
 use crate::error::Result;
 
+/// Places that an ambiguity names.
+const PLACES_NAMED: usize = 5;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Section<'p> {
     /// Normalised.
@@ -292,10 +295,10 @@ impl Misfit {
 pub(super) fn line_list(places: &[usize]) -> String {
     let mut named: Vec<String> = places
         .iter()
-        .take(5)
+        .take(PLACES_NAMED)
         .map(|place| (place + 1).to_string())
         .collect();
-    if places.len() > 5 {
+    if places.len() > PLACES_NAMED {
         named.push("...".into());
     }
     named.join(", ")
@@ -349,15 +352,10 @@ fn position(
             .filter(|&start| start >= cursor && image.fits(lines, start));
         return start.ok_or(Misfit::Nowhere);
     }
-    let mut places: Vec<usize> = match anchored {
-        None => image.places(lines, cursor).take(6).collect(),
-        // The first fit behind each line that could be the anchor (which may be repeated as context).
-        Some(anchors) => anchors
-            .iter()
-            .filter_map(|&at| image.places(lines, at.max(cursor)).next())
-            .collect(),
+    let places: Vec<usize> = match anchored {
+        None => image.places(lines, cursor).take(PLACES_NAMED + 1).collect(),
+        Some(anchors) => first_behind_each(image, lines, &anchors, cursor),
     };
-    places.dedup();
     match places.as_slice() {
         [] => Err(Misfit::Nowhere),
         [only] => Ok(*only),
@@ -365,7 +363,30 @@ fn position(
     }
 }
 
-/// The lines that the innermost anchor can be; `None` without anchors.
+/// The first fit behind each line that could be the anchor (which may be repeated as context). The anchors
+/// ascend, so a search goes on where the one before it ended.
+fn first_behind_each(
+    image: &Image<'_>,
+    lines: &[HunkLine<'_>],
+    anchors: &[usize],
+    cursor: usize,
+) -> Vec<usize> {
+    let mut places: Vec<usize> = Vec::new();
+    for &anchor in anchors {
+        let from = anchor.max(cursor);
+        if places.last().is_some_and(|&place| place >= from) {
+            continue;
+        }
+        match image.places(lines, from).next() {
+            Some(place) if places.len() <= PLACES_NAMED => places.push(place),
+            Some(_) | None => break,
+        }
+    }
+    places
+}
+
+/// The lines that the innermost anchor can be, ascending; `None` without anchors. An anchor only points, so
+/// that its white space is taken loosely changes no bytes.
 fn anchor_lines(
     image: &Image<'_>,
     chunk: &Chunk<'_>,
@@ -374,7 +395,7 @@ fn anchor_lines(
     let Some((outer, inner)) = chunk.anchors.split_first() else {
         return Ok(None);
     };
-    let mut candidates = lines_equal(image, outer);
+    let mut candidates = image.lines_like(outer);
     if candidates.iter().any(|&at| at >= cursor) {
         candidates.retain(|&at| at >= cursor);
     }
@@ -382,11 +403,9 @@ fn anchor_lines(
         return Err(Misfit::NoAnchor((*outer).into()));
     }
     for anchor in inner {
-        let all = lines_equal(image, anchor);
-        let mut next: Vec<usize> = candidates
-            .iter()
-            .filter_map(|&at| all.iter().copied().find(|&line| line > at))
-            .collect();
+        let all = image.lines_like(anchor);
+        let behind = |at: &usize| all.get(all.partition_point(|line| line <= at)).copied();
+        let mut next: Vec<usize> = candidates.iter().filter_map(behind).collect();
         next.dedup();
         if next.is_empty() {
             return Err(Misfit::NoAnchor((*anchor).into()));
@@ -394,20 +413,4 @@ fn anchor_lines(
         candidates = next;
     }
     Ok(Some(candidates))
-}
-
-/// Lines with exactly this text; without one, those that differ in white space at the ends only. An anchor
-/// only points, so this looseness changes no bytes.
-fn lines_equal(image: &Image<'_>, anchor: &str) -> Vec<usize> {
-    let lines = |is_equal: &dyn Fn(&str) -> bool| -> Vec<usize> {
-        (0..image.len())
-            .filter(|&at| image.text(at).is_some_and(is_equal))
-            .collect()
-    };
-    let exact = lines(&|text| text == anchor);
-    if exact.is_empty() {
-        lines(&|text| text.trim() == anchor.trim())
-    } else {
-        exact
-    }
 }
