@@ -556,3 +556,208 @@ export interface ShellToolInput {
 
 /** One tool that runs commands in `shell`. */
 export function createShellTool(shell: ShellProvider, options?: ShellToolOptions): Tool<ShellToolInput, ShellToolResult>;
+
+// ---------------------------------------------------------------- credential broker
+
+/** What a header function is told about the request that needs its value. */
+export interface HeaderContext {
+  /** The header to supply, lower-case. */
+  header: string;
+  host: string;
+  port: number;
+  method: string;
+  /** With the query, as it will be sent. */
+  path: string;
+  /** Aborted when the client left or the function's time is up. */
+  signal: AbortSignal;
+}
+
+/**
+ * Supplies a header value for one request. If it throws, rejects, takes longer than `timeouts.functionMs` or gives
+ * anything but a string of 1 to 16,384 bytes of printable ASCII, the client gets 502 with a fixed text and the
+ * upstream is not contacted.
+ */
+export type HeaderFunction = (context: HeaderContext) => string | Promise<string>;
+
+export type BrokerHeaders = Record<string, string | HeaderFunction>;
+
+export interface BrokerRule {
+  headers: BrokerHeaders;
+  /**
+   * `true`: inject over plain HTTP to public addresses too. Default `false`: such a request gets 403, because the
+   * credential would cross the network in clear text. Loopback and `allowPrivate` addresses need no permission.
+   */
+  cleartext?: boolean;
+  /** Ports beside the broker's. */
+  ports?: number[];
+  /** Overrides the broker's `scrub`. */
+  scrub?: boolean;
+}
+
+export interface BrokerTimeouts {
+  /** A request head, from its first byte; then 408. Default 10,000. */
+  headerMs?: number;
+  /** Name, TCP and TLS of one upstream connection; then 504. Default 10,000. */
+  connectMs?: number;
+  /** A header function; then 502. Default 10,000. */
+  functionMs?: number;
+  /** From the request to the head of its answer; then 504. Default 300,000. A body may take any time. */
+  responseMs?: number;
+  /** No byte of a body or a tunnel moves; then the connection is closed. Default 300,000. */
+  idleMs?: number;
+  /** Between two requests of a client connection. Default 60,000. */
+  keepAliveMs?: number;
+  /** One side of a tunnel has ended and the other says nothing. Default 60,000. */
+  halfCloseMs?: number;
+  /** An unused upstream connection. Default 60,000. */
+  poolIdleMs?: number;
+}
+
+export interface BrokerLimits {
+  /** Request head; then 431. Default 65,536. (At most 100 header lines.) */
+  maxHeadBytes?: number;
+  /** Request target; then 414. Default 16,384. */
+  maxTargetBytes?: number;
+  /** Open client connections of a listener, tunnels included; then 503. Default 8,192. */
+  maxConnections?: number;
+  /** The same per peer address. Default 8,192. */
+  maxConnectionsPerPeer?: number;
+  /** Idle upstream connections kept per host. Default 64. */
+  maxIdlePerHost?: number;
+}
+
+export interface CredentialBrokerOptions {
+  /**
+   * Hosts to the headers they get: `{ 'api.github.com': { authorization: () => `Bearer ${token}` } }`. A host is a name,
+   * `*.suffix` (any depth below, never the suffix itself) or an address, each with or without `:port`. The most specific
+   * rule wins. On such a host the client's own `Authorization` and every header of the rule are removed first.
+   */
+  rules?: Record<string, BrokerHeaders | BrokerRule>;
+  /** More hosts the broker's own listener reaches, without headers. Written like rule hosts. */
+  allow?: string[];
+  /**
+   * Names, `*.suffix`, addresses or CIDRs that may be (or lead to) loopback, private and other special addresses.
+   * Cloud metadata addresses open only when listed one by one.
+   */
+  allowPrivate?: string[];
+  /** Ports beside 80 and 443, for hosts without a port of their own. */
+  ports?: number[];
+  /** Address to listen on. Default `127.0.0.1`. Any other than loopback needs `clients`. */
+  host?: string;
+  /** Default 0: any free port. */
+  port?: number;
+  /** CIDRs this listener serves; other peers are dropped before a byte is read. */
+  clients?: string | string[];
+  /** `true`: the URLs carry a random credential, and nothing is served without it. Default `false`. */
+  auth?: boolean;
+  /** PEM certificates to trust beside the platform's. */
+  ca?: string | string[];
+  /**
+   * The TLS server name in a tunnel. `'match'` (default): a name that differs from the CONNECT host ends the tunnel; no
+   * name and no TLS pass. `'strict'`: only the same name passes. `'off'`: not looked at.
+   */
+  sni?: 'match' | 'strict' | 'off';
+  /**
+   * `true`: an injected value that the upstream echoes (raw, percent-encoded, JSON, base64) is masked with `*`, and
+   * compressed answers are not asked for. Default `false`. Best effort: an upstream can always disguise it.
+   */
+  scrub?: boolean;
+  /** `true`: redirects within the same host lead back to the path form. Default `false`. */
+  rewriteLocation?: boolean;
+  timeouts?: BrokerTimeouts;
+  limits?: BrokerLimits;
+  /**
+   * `http://[user:password@]host[:port]`, or `'env'` for the host's own HTTPS_PROXY. Hosts in `allowPrivate` are reached
+   * directly. The proxy looks names up, so only literal addresses can be checked here.
+   */
+  upstreamProxy?: string;
+  /** Told of every request, tunnel and refused connection when it ends. Never holds a header value or a query. */
+  onRequest?: (event: BrokerEvent) => void;
+  /** Told what a header function threw. It may hold the secret: the broker itself shows it nowhere. */
+  onError?: (error: unknown, context: { host: string; header: string }) => void;
+  /** Looks a name up instead of the host. Its addresses are checked like any others. */
+  resolve?: (host: string) => string[] | Promise<string[]>;
+}
+
+export interface BrokerEvent {
+  /** `'connection'`: refused before any request. */
+  kind: 'request' | 'tunnel' | 'upgrade' | 'connection';
+  /** When it arrived, milliseconds since 1970. */
+  time: number;
+  /** The listener's address, as a URL. */
+  listener: string;
+  method: string;
+  host?: string;
+  port?: number;
+  /** Without the query. */
+  path?: string;
+  verdict: 'allow' | 'deny';
+  /** Whether headers were added. */
+  injected: boolean;
+  /** Why it was refused or broke off; the same word as in `x-broker-error`. docs/errors.md lists them. */
+  reason?: string;
+  /** 0 when there was no answer. */
+  status: number;
+  /** Body or tunnel bytes from the client. */
+  bytesIn: number;
+  /** Body or tunnel bytes to the client. */
+  bytesOut: number;
+  ms: number;
+}
+
+export interface BrokerStats {
+  /** Open now. */
+  connections: number;
+  tunnels: number;
+  activeRequests: number;
+  /** So far. */
+  requests: number;
+  /** Before an upstream was contacted. */
+  refused: number;
+  /** Afterwards. */
+  failed: number;
+  bytesIn: number;
+  bytesOut: number;
+  upstreamConnections: number;
+}
+
+export interface BrokerListener extends AsyncDisposable {
+  /** The proxy URL. */
+  readonly url: string;
+  /** `HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY` (the listener's own address) and their lower-case forms. */
+  readonly env: Record<string, string>;
+  /** Where `https://<host>` begins in the path form: append `/path`. */
+  baseUrl(host: string): string;
+  /** Stops accepting; requests in progress get `drainMs` (default 0), then every socket is destroyed. Idempotent. */
+  close(options?: { drainMs?: number }): Promise<void>;
+}
+
+export interface BrokerListenOptions {
+  /** IP address of this machine to listen on. */
+  host: string;
+  port?: number;
+  /** CIDRs to serve; needed unless `host` is a loopback address. The listener's own address is no client unless listed by itself. */
+  clients?: string | string[];
+  /** Hosts beside those of the rules. The broker's own `allow` does not count here. */
+  allow?: string[];
+  auth?: boolean;
+}
+
+export interface BrokerAdoptOptions {
+  /** A listening TCP socket, which the broker owns (and closes) from now on. */
+  fd: number;
+  allow?: string[];
+  auth?: boolean;
+}
+
+/** A proxy that adds credentials, so that a command can use an API without holding its token. */
+export interface CredentialBroker extends BrokerListener {
+  /** Listens on another address, for one network. */
+  listen(options: BrokerListenOptions): Promise<BrokerListener>;
+  /** Serves on a socket that listens already, such as one made inside a container. Whoever reaches it is served. */
+  adopt(options: BrokerAdoptOptions): Promise<BrokerListener>;
+  stats(): BrokerStats;
+}
+
+/** Starts a broker. It does not keep Node alive. Fails with `INVALID_ARGUMENT` or `BROKER_FAILED`. */
+export function createCredentialBroker(options: CredentialBrokerOptions): Promise<CredentialBroker>;

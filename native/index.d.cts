@@ -15,6 +15,15 @@ export declare class CancelHandle {
   cancel(): void
 }
 
+export declare class NativeBroker {
+  static create(options: NativeBrokerOptions, ask: Ask, withdraw: Withdraw, onEvent?: OnEvent | undefined | null, lookup?: Lookup | undefined | null): NativeBroker
+  listen(options: NativeListenOptions): Promise<NativeListener>
+  /** Takes over a listening socket, and with it the closing of `fd`. */
+  adopt(fd: number, allow: Array<string>, auth: boolean): Promise<NativeListener>
+  stats(): NativeBrokerStats
+  close(drainMs: number): Promise<void>
+}
+
 /** The commands of one workspace. */
 export declare class NativeCommands {
   constructor(tree: NativeTree, options: NativeCommandsOptions)
@@ -27,6 +36,13 @@ export declare class NativeCommands {
   list(): Array<NativeProcess>
   statusReminder(): string | null
   close(): Promise<void>
+}
+
+export declare class NativeListener {
+  get url(): string
+  env(): Record<string, string>
+  baseUrl(host: string): string
+  close(drainMs: number): Promise<void>
 }
 
 export declare class NativeTree {
@@ -66,6 +82,48 @@ export declare function applyEdit(text: string, request: NativeEditRequest): Nat
 export declare function clipText(text: string, maxChars: number): string
 
 export declare function formatPage(text: string, request: NativePageRequest): NativePage
+
+export interface NativeBrokerEvent {
+  kind: 'request' | 'tunnel' | 'upgrade' | 'connection'
+  timeMs: number
+  listener: string
+  method: string
+  host?: string
+  port?: number
+  path?: string
+  verdict: 'allow' | 'deny'
+  injected: boolean
+  reason?: string
+  status: number
+  bytesIn: number
+  bytesOut: number
+  durationMs: number
+}
+
+export interface NativeBrokerOptions {
+  rules: Array<NativeRule>
+  allowPrivate: Array<string>
+  ports: Array<number>
+  ca?: string
+  sni: 'match' | 'strict' | 'off'
+  rewriteLocation: boolean
+  /** Names of `Timeouts` and `Limits` to whole numbers. */
+  timeouts: Record<string, number>
+  limits: Record<string, number>
+  upstreamProxy?: string
+}
+
+export interface NativeBrokerStats {
+  connections: number
+  tunnels: number
+  activeRequests: number
+  requests: number
+  refused: number
+  failed: number
+  bytesIn: number
+  bytesOut: number
+  upstreamConnections: number
+}
 
 export interface NativeCommandsOptions {
   shell: string
@@ -159,6 +217,14 @@ export interface NativeGrepResult {
   unreadable: number
 }
 
+export interface NativeListenOptions {
+  host: string
+  port: number
+  clients: Array<string>
+  allow: Array<string>
+  auth: boolean
+}
+
 export interface NativeLiveOutput {
   stream: 'stdout' | 'stderr'
   text: string
@@ -192,6 +258,30 @@ export interface NativeProcessOutput {
   status: 'running' | 'exited' | 'killed'
   exitCode?: number
   droppedChars: number
+}
+
+export interface NativeQuestion {
+  id: number
+  function: number
+  header: string
+  host: string
+  port: number
+  method: string
+  path: string
+}
+
+export interface NativeRule {
+  host: string
+  headers: Array<NativeRuleHeader>
+  ports: Array<number>
+  cleartext: boolean
+  scrub: boolean
+}
+
+export interface NativeRuleHeader {
+  name: string
+  /** The text, or the number of the function to ask. */
+  value: string | number
 }
 
 export interface NativeSearchRequest {

@@ -1,4 +1,5 @@
 /** What `import 'croft'` gives; index.d.ts documents it. */
+export { createCredentialBroker } from './broker.js';
 export { PermissionDeniedError, WorkspaceClosedError, WorkspaceError } from './errors.js';
 export { MemoryWorkspace } from './memory.js';
 export { applyEdit, clipText, formatPage, normalizeWorkspacePath, stripAnsi } from './text.js';

@@ -38,6 +38,14 @@ pub struct Shared {
     pub counters: Arc<Counters>,
 }
 
+/// What a broker ends its listeners with.
+#[derive(Clone, Default)]
+pub struct Ends {
+    pub tasks: TaskTracker,
+    pub draining: CancellationToken,
+    pub closing: CancellationToken,
+}
+
 /// The peers one listener serves.
 #[derive(Clone, Debug)]
 pub enum Clients {
@@ -63,7 +71,10 @@ pub struct Acceptor {
     pub scope: Arc<Scope>,
     pub clients: Clients,
     pub url: Arc<str>,
+    /// This listener's connections.
     pub tasks: TaskTracker,
+    /// Those of all listeners.
+    all: TaskTracker,
     /// No new connections; idle ones close, busy ones finish their request.
     pub draining: CancellationToken,
     /// Everything ends now.
@@ -78,7 +89,6 @@ pub struct Connection {
     pub scope: Arc<Scope>,
     pub local: SocketAddr,
     pub wire: Arc<Wire>,
-    pub tasks: TaskTracker,
     pub closing: CancellationToken,
     acceptor: Arc<Acceptor>,
     peer: SocketAddr,
@@ -90,7 +100,7 @@ impl Acceptor {
         scope: Scope,
         clients: Clients,
         url: Arc<str>,
-        parent: &CancellationToken,
+        broker: &Ends,
     ) -> Arc<Self> {
         Arc::new(Self {
             shared,
@@ -98,8 +108,9 @@ impl Acceptor {
             clients,
             url,
             tasks: TaskTracker::new(),
-            draining: parent.child_token(),
-            closing: parent.child_token(),
+            all: broker.tasks.clone(),
+            draining: broker.draining.child_token(),
+            closing: broker.closing.child_token(),
             open: AtomicUsize::new(0),
             per_peer: Mutex::new(HashMap::new()),
         })
@@ -142,7 +153,7 @@ impl Acceptor {
         let _ = stream.set_nodelay(true);
         if !self.enter(peer.ip()) {
             self.report(Reason::TooManyConnections);
-            self.tasks.spawn(turn_away(stream, self.closing.clone()));
+            self.spawn(turn_away(stream, self.closing.clone()));
             return;
         }
         let connection = Arc::new(Connection {
@@ -150,12 +161,15 @@ impl Acceptor {
             scope: self.scope.clone(),
             local: SocketAddr::new(local.ip().to_canonical(), local.port()),
             wire: Arc::new(Wire::new()),
-            tasks: self.tasks.clone(),
             closing: self.closing.clone(),
             acceptor: self.clone(),
             peer,
         });
-        self.tasks.spawn(connection.run(stream, local));
+        self.spawn(connection.run(stream, local));
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(self.all.track_future(task));
     }
 
     fn enter(&self, peer: IpAddr) -> bool {
@@ -254,6 +268,11 @@ impl Connection {
             &self.acceptor.url,
             method,
         )
+    }
+
+    /// Runs as long as the listener does not close.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.acceptor.spawn(task);
     }
 
     /// The base URL's path for a target, when redirects are to be mapped back to it.

@@ -21,6 +21,7 @@ pub mod relay;
 pub mod resolve;
 pub mod route;
 pub mod rules;
+pub mod runtime;
 pub mod scrub;
 pub mod sni;
 pub mod start;

@@ -2,7 +2,7 @@
 
 use crate::broker::event::{Counters, EventSink, Stats};
 use crate::broker::limits::{Limits, Timeouts};
-use crate::broker::listen::{Acceptor, Clients, Shared};
+use crate::broker::listen::{Acceptor, Clients, Ends, Shared};
 use crate::broker::policy::{Policy, RuleConfig};
 use crate::broker::resolve::Resolver;
 use crate::broker::route::{PATH_PREFIX, Scope};
@@ -64,8 +64,8 @@ impl Default for ListenConfig {
 /// The engine behind the listeners. Dropping it closes everything.
 pub struct Broker {
     shared: Arc<Shared>,
-    closing: CancellationToken,
-    listeners: TaskTracker,
+    ends: Ends,
+    accepting: TaskTracker,
 }
 
 pub struct Listener {
@@ -87,8 +87,8 @@ impl Broker {
         let BrokerConfig { timeouts, limits, .. } = config;
         let policy = Arc::new(Policy::new(config.rules, &config.allow_private, &config.ports)?);
         let counters = Arc::new(Counters::default());
-        let closing = CancellationToken::new();
-        let tasks = TaskTracker::new();
+        let ends = Ends::default();
+        let (closing, tasks) = (ends.closing.clone(), TaskTracker::new());
         let upstreams = Upstreams {
             policy,
             resolver: config.resolver,
@@ -117,8 +117,8 @@ impl Broker {
         tasks.spawn(sweep(shared.clone(), closing.clone()));
         Ok(Self {
             shared,
-            closing,
-            listeners: TaskTracker::new(),
+            ends,
+            accepting: TaskTracker::new(),
         })
     }
 
@@ -158,7 +158,7 @@ impl Broker {
         scope: Scope,
         register: bool,
     ) -> Result<Listener> {
-        if self.closing.is_cancelled() {
+        if self.ends.draining.is_cancelled() {
             return Err(Error::new(ErrorCode::Closed, "the broker is closed"));
         }
         let failed = |_| Error::new(ErrorCode::BrokerFailed, "the listener has no address");
@@ -172,16 +172,10 @@ impl Broker {
             None => format!("{plain}{PATH_PREFIX}"),
             Some(token) => format!("{plain}{PATH_PREFIX}/{}", token.text()),
         };
-        let acceptor = Acceptor::new(
-            self.shared.clone(),
-            scope,
-            clients,
-            Arc::from(plain),
-            &self.closing,
-        );
+        let acceptor = Acceptor::new(self.shared.clone(), scope, clients, Arc::from(plain), &self.ends);
         let accepting = TaskTracker::new();
         accepting.spawn(
-            self.listeners
+            self.accepting
                 .track_future(acceptor.clone().run(listener, register)),
         );
         accepting.close();
@@ -198,22 +192,34 @@ impl Broker {
         self.shared.counters.snapshot()
     }
 
-    /// Ends every upstream connection and listener; those that still have clients are cut off. Listeners that should
-    /// drain are closed first.
-    pub async fn close(&self) {
-        self.closing.cancel();
-        self.listeners.close();
-        self.listeners.wait().await;
-        self.shared.upstreams.pool.clear();
-        let tasks = &self.shared.upstreams.tasks;
+    /// Stops accepting at once, lets requests in progress finish for `drain`, then cuts off everything. When this
+    /// returns no socket of the broker is open. A second call waits for the first.
+    pub async fn close(&self, drain: Duration) {
+        let Ends {
+            tasks,
+            draining,
+            closing,
+        } = &self.ends;
+        draining.cancel();
+        self.accepting.close();
+        self.accepting.wait().await;
         tasks.close();
+        if !drain.is_zero() {
+            let _ = tokio::time::timeout(drain, tasks.wait()).await;
+        }
+        closing.cancel();
         tasks.wait().await;
+        self.shared.upstreams.pool.clear();
+        let upstream = &self.shared.upstreams.tasks;
+        upstream.close();
+        upstream.wait().await;
     }
 }
 
 impl Drop for Broker {
     fn drop(&mut self) {
-        self.closing.cancel();
+        self.ends.draining.cancel();
+        self.ends.closing.cancel();
     }
 }
 

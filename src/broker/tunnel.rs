@@ -115,8 +115,8 @@ fn spawn<U, I>(
 {
     let (connection, exchange) = (connection.clone(), exchange.clone());
     let closing = connection.closing.clone();
-    let tracker = connection.tasks.clone();
-    tracker.spawn(async move {
+    let spawner = connection.clone();
+    spawner.spawn(async move {
         let work = run(&connection, &exchange, streams, inspect);
         let end = closing
             .run_until_cancelled(work)

@@ -1,6 +1,7 @@
 //! The napi bindings, and nothing else: convert the arguments, call the core, settle the answer.
 //! Failures cross as an error whose reason is `croft:` + JSON (see `failure`); ts/call.ts makes the classes.
 
+mod broker;
 mod cancel;
 mod convert;
 mod failure;

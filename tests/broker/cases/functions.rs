@@ -166,7 +166,7 @@ pub async fn j08(side: Side) {
     })
     .await;
     soon(w.listener.close(Duration::ZERO)).await;
-    soon(w.broker.close()).await;
+    soon(w.broker.close(Duration::ZERO)).await;
     assert_eq!(client.rest().await, b"");
     assert_eq!(w.broker.stats().active_requests, 0);
 }

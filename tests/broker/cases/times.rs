@@ -122,8 +122,8 @@ pub async fn t08(side: Side) {
     until("all are in progress", || w.broker.stats().active_requests == 4).await;
     let close = async {
         w.listener.close(Duration::ZERO).await;
-        w.broker.close().await;
-        w.broker.close().await;
+        w.broker.close(Duration::ZERO).await;
+        w.broker.close(Duration::ZERO).await;
     };
     tokio::time::timeout(Duration::from_secs(1), close)
         .await
