@@ -4,6 +4,8 @@
 #[cfg(unix)]
 pub mod channel;
 #[cfg(unix)]
+pub mod container;
+#[cfg(unix)]
 pub mod descendants;
 #[cfg(unix)]
 pub mod wire;

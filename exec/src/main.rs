@@ -5,6 +5,8 @@
 //! the command goes too. 1 and 2 are the command's. Nothing secret or variable is in argv or the environment,
 //! which anybody on the machine may read: it comes over the socket.
 //!
+//! As the first process of a container (`init`) it starts one such supervisor per command.
+//!
 //! A process of its own, because a sub-reaper inherits every orphan below it and must reap with `waitpid(-1)`:
 //! inside Node that would steal children from libuv. Single-threaded and without a runtime, because it is
 //! started for every command and forks. Without Rust's start-up code too: it reads `/proc/self/maps` and sets up
@@ -14,6 +16,9 @@
 
 #[cfg(unix)]
 mod cgroup;
+#[cfg(target_os = "linux")]
+#[cfg_attr(test, allow(dead_code))]
+mod init;
 #[cfg(unix)]
 mod setup;
 #[cfg(unix)]
@@ -22,9 +27,20 @@ mod spawn;
 mod supervise;
 
 /// The C entry point.
+///
+/// # Safety
+/// Called by the C runtime, with its arguments.
 #[cfg(all(unix, not(test)))]
 #[unsafe(no_mangle)]
-pub extern "C" fn main() -> libc::c_int {
+pub unsafe extern "C" fn main(argc: libc::c_int, argv: *const *const libc::c_char) -> libc::c_int {
+    // Without arguments it supervises; a container's engine, which has only argv to speak with, asks for the init.
+    #[cfg(target_os = "linux")]
+    // SAFETY: the C runtime's own arguments: `argc` strings that live as long as the process.
+    if let Some(arguments) = unsafe { init::Arguments::from_main(argc, argv) } {
+        return init::run(&arguments);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (argc, argv);
     if run().is_some() { 0 } else { 1 }
 }
 

@@ -101,10 +101,19 @@ fn close_strays() {
 
 /// Reads the start message. `None` when the addon went away or sent nonsense.
 pub fn receive_start(socket: BorrowedFd<'_>, descriptors: &mut Vec<OwnedFd>) -> Option<Vec<u8>> {
+    receive_message(socket, descriptors, MAX_START_BYTES)
+}
+
+/// Reads one message with its length in front.
+pub fn receive_message(
+    socket: BorrowedFd<'_>,
+    descriptors: &mut Vec<OwnedFd>,
+    max_bytes: usize,
+) -> Option<Vec<u8>> {
     let mut length = [0; 4];
     fill(socket, &mut length, descriptors)?;
     let length = u32::from_le_bytes(length) as usize;
-    if length > MAX_START_BYTES {
+    if length > max_bytes {
         return None;
     }
     let mut body = vec![0; length];

@@ -74,7 +74,7 @@ pub struct Start<'a> {
 impl<'a> Start<'a> {
     /// `None` when the message would be longer than [`MAX_START_BYTES`].
     pub fn encode(&self) -> Option<Vec<u8>> {
-        let mut out = Writer(vec![0; 4]);
+        let mut out = Writer::new();
         out.number(VERSION);
         out.number(self.grace_ms);
         out.number(self.settle_ms);
@@ -93,12 +93,7 @@ impl<'a> Start<'a> {
         }
         out.texts(&self.argv);
         out.texts(&self.env);
-        let length = out.0.len() - 4;
-        if length > MAX_START_BYTES {
-            return None;
-        }
-        out.0[..4].copy_from_slice(&(length as u32).to_le_bytes());
-        Some(out.0)
+        out.finish(MAX_START_BYTES)
     }
 
     /// Reads the body, without the length in front. `None` for anything malformed.
@@ -146,20 +141,35 @@ impl<'a> Start<'a> {
     }
 }
 
-struct Writer(Vec<u8>);
+/// Builds a message with its length in front.
+pub(crate) struct Writer(Vec<u8>);
 
 impl Writer {
-    fn number(&mut self, value: u32) {
+    pub(crate) fn new() -> Self {
+        Writer(vec![0; 4])
+    }
+
+    /// `None` when the message is longer than `max_bytes`.
+    pub(crate) fn finish(mut self, max_bytes: usize) -> Option<Vec<u8>> {
+        let length = self.0.len() - 4;
+        if length > max_bytes {
+            return None;
+        }
+        self.0[..4].copy_from_slice(&(length as u32).to_le_bytes());
+        Some(self.0)
+    }
+
+    pub(crate) fn number(&mut self, value: u32) {
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
-    fn text(&mut self, text: &CStr) {
+    pub(crate) fn text(&mut self, text: &CStr) {
         let bytes = text.to_bytes_with_nul();
         self.number(bytes.len() as u32);
         self.0.extend_from_slice(bytes);
     }
 
-    fn texts(&mut self, texts: &[&CStr]) {
+    pub(crate) fn texts(&mut self, texts: &[&CStr]) {
         self.number(texts.len() as u32);
         for text in texts {
             self.text(text);
@@ -167,16 +177,24 @@ impl Writer {
     }
 }
 
-struct Reader<'a>(&'a [u8]);
+pub(crate) struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Reader(bytes)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
         let (head, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
         Some(head)
     }
 
-    fn number(&mut self) -> Option<u32> {
+    pub(crate) fn number(&mut self) -> Option<u32> {
         Some(u32::from_le_bytes(self.bytes(4)?.try_into().ok()?))
     }
 
@@ -184,7 +202,7 @@ impl<'a> Reader<'a> {
         Some(u64::from_le_bytes(self.bytes(8)?.try_into().ok()?))
     }
 
-    fn flag(&mut self) -> Option<bool> {
+    pub(crate) fn flag(&mut self) -> Option<bool> {
         match self.number()? {
             0 => Some(false),
             1 => Some(true),
@@ -193,12 +211,12 @@ impl<'a> Reader<'a> {
     }
 
     /// The final NUL travels too, so that the helper hands the text to `execve` where it lies.
-    fn text(&mut self) -> Option<&'a CStr> {
+    pub(crate) fn text(&mut self) -> Option<&'a CStr> {
         let length = self.number()? as usize;
         CStr::from_bytes_with_nul(self.bytes(length)?).ok()
     }
 
-    fn texts(&mut self) -> Option<Vec<&'a CStr>> {
+    pub(crate) fn texts(&mut self) -> Option<Vec<&'a CStr>> {
         let count = self.number()?;
         // Grown as texts arrive: a forged count must not reserve memory.
         let mut texts = Vec::new();

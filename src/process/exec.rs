@@ -44,6 +44,8 @@ pub struct ExecRequest {
     pub env: Vec<CString>,
     /// `None`: stdin is `/dev/null`.
     pub input: Option<Vec<u8>>,
+    /// A pipe for `input` (the command's end, ours) when it must be one that somebody else has made.
+    pub stdin: Option<(OwnedFd, OwnedFd)>,
     pub timeout: Option<Duration>,
     pub kill_grace: Duration,
     pub capture: CaptureOptions,
@@ -90,6 +92,19 @@ pub async fn exec(
     live: Option<LiveOutput>,
     cancel: &CancellationToken,
 ) -> Result<Outcome> {
+    exec_by(supervise::start, request, live, cancel).await
+}
+
+/// As [`exec`], with the command started by `start`, such as one that starts it in a container.
+pub async fn exec_by<F>(
+    start: impl FnOnce(Spec) -> F,
+    request: ExecRequest,
+    live: Option<LiveOutput>,
+    cancel: &CancellationToken,
+) -> Result<Outcome>
+where
+    F: Future<Output = std::result::Result<Running, StartFailure>>,
+{
     let began = Instant::now();
     let deadline = request.timeout.map(|timeout| began + timeout);
     if cancel.is_cancelled() {
@@ -99,7 +114,7 @@ pub async fn exec(
         });
     }
     let argv = request.command.argv()?;
-    let (stdin, input) = input_pipe(request.input)?;
+    let (stdin, input) = input_pipe(request.input, request.stdin)?;
     let spec = Spec {
         argv,
         env: request.env,
@@ -109,7 +124,7 @@ pub async fn exec(
         leftover: request.leftover,
         limits: request.limits,
     };
-    let starting = supervise::start(spec);
+    let starting = start(spec);
     tokio::pin!(starting);
     let stopped = tokio::select! {
         started = &mut starting => Ok(started),
@@ -207,15 +222,23 @@ struct Input {
     written: usize,
 }
 
-fn input_pipe(input: Option<Vec<u8>>) -> Result<(Option<OwnedFd>, Option<Input>)> {
+fn input_pipe(
+    input: Option<Vec<u8>>,
+    given: Option<(OwnedFd, OwnedFd)>,
+) -> Result<(Option<OwnedFd>, Option<Input>)> {
     let Some(bytes) = input else {
         return Ok((None, None));
     };
     let failed = |error: io::Error| Error::new(ErrorCode::SpawnFailed, format!("no pipe for input: {error}"));
-    let (theirs, ours) = io::pipe().map_err(failed)?;
-    let pipe = pipe::Sender::from_owned_fd(ours.into()).map_err(failed)?;
+    let (theirs, ours) = match given {
+        Some(ends) => ends,
+        None => io::pipe()
+            .map(|(theirs, ours)| (theirs.into(), ours.into()))
+            .map_err(failed)?,
+    };
+    let pipe = pipe::Sender::from_owned_fd(ours).map_err(failed)?;
     Ok((
-        Some(theirs.into()),
+        Some(theirs),
         Some(Input {
             pipe,
             bytes,

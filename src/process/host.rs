@@ -115,6 +115,7 @@ impl Host {
             cwd_display: call.cwd,
             env: prepared.env,
             input: call.input,
+            stdin: None,
             timeout: call.timeout,
             kill_grace: call.kill_grace,
             capture: call.capture,

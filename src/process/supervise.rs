@@ -78,7 +78,7 @@ pub async fn start(spec: Spec) -> std::result::Result<Running, StartFailure> {
     let ours = StdUnixStream::from(ours);
     ours.set_nonblocking(true).map_err(resources)?;
     // Sent before there is a reader: by the time the helper runs, its orders are waiting.
-    let mut sent = channel::send(ours.as_fd(), &message, &descriptors).map_err(resources)?;
+    let sent = channel::send(ours.as_fd(), &message, &descriptors).map_err(resources)?;
 
     // Not on the JS thread, and on no thread whose end would matter: nothing here depends on PDEATHSIG, which
     // belongs to the spawning thread.
@@ -89,23 +89,57 @@ pub async fn start(spec: Spec) -> std::result::Result<Running, StartFailure> {
         .stderr(Stdio::from(stderr_end))
         .spawn()
         .map_err(resources)?;
-    let mut link = Link::new(
-        child,
+    let link = Link::new(
+        Some(child),
         UnixStream::from_std(ours).map_err(resources)?,
         spec.grace,
         leaf,
     );
+    let rest = message.get(sent..).unwrap_or_default();
+    // The command has its own copies; ours would keep a closed stdin open.
+    drop(spec);
+    await_start(link, rest, stdout, stderr).await
+}
 
-    while sent < message.len() {
+/// A helper that waits for its orders, started by somebody else: the init of a container.
+pub struct Helper {
+    pub channel: StdUnixStream,
+    pub stdout: OwnedFd,
+    pub stderr: OwnedFd,
+}
+
+/// As [`start`], through a helper that already runs. It is not ours to reap, and its cgroup not ours to name.
+pub async fn start_through(helper: Helper, spec: Spec) -> std::result::Result<Running, StartFailure> {
+    let message = encode(&spec, None)?;
+    let mut descriptors: Vec<BorrowedFd<'_>> = vec![spec.cwd.as_fd()];
+    descriptors.extend(spec.stdin.as_ref().map(AsFd::as_fd));
+    helper.channel.set_nonblocking(true).map_err(resources)?;
+    let sent = channel::send(helper.channel.as_fd(), &message, &descriptors).map_err(resources)?;
+    let stream = UnixStream::from_std(helper.channel).map_err(resources)?;
+    let link = Link::new(None, stream, spec.grace, None);
+    let stdout = pipe::Receiver::from_owned_fd(helper.stdout).map_err(resources)?;
+    let stderr = pipe::Receiver::from_owned_fd(helper.stderr).map_err(resources)?;
+    let rest = message.get(sent..).unwrap_or_default();
+    drop(spec);
+    await_start(link, rest, stdout, stderr).await
+}
+
+/// Sends what is left of the orders and hears how the start went.
+async fn await_start(
+    mut link: Link,
+    rest: &[u8],
+    stdout: pipe::Receiver,
+    stderr: pipe::Receiver,
+) -> std::result::Result<Running, StartFailure> {
+    let mut sent = 0;
+    while sent < rest.len() {
         link.stream.writable().await.map_err(resources)?;
-        match link.stream.try_write(message.get(sent..).unwrap_or_default()) {
+        match link.stream.try_write(rest.get(sent..).unwrap_or_default()) {
             Ok(count) => sent += count,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(resources(error).into()),
         }
     }
-    // The command has its own copies; ours would keep a closed stdin open.
-    drop(spec);
     loop {
         match (link.next().await, link.started) {
             (Some(Event::Forked { pid }), _) => link.started = Some((pid, link.expected_containment())),
@@ -189,7 +223,7 @@ fn resources(error: io::Error) -> Error {
 
 /// The channel to one helper. Dropping it ends the command and everything it started, and reaps the helper.
 pub struct Link {
-    /// `None` once handed to the reaper.
+    /// `None` once handed to the reaper, and for a helper that somebody else started.
     child: Option<Child>,
     stream: UnixStream,
     received: Vec<u8>,
@@ -199,9 +233,9 @@ pub struct Link {
 }
 
 impl Link {
-    fn new(child: Child, stream: UnixStream, grace: Duration, leaf: Option<Leaf>) -> Self {
+    fn new(child: Option<Child>, stream: UnixStream, grace: Duration, leaf: Option<Leaf>) -> Self {
         Link {
-            child: Some(child),
+            child,
             stream,
             received: Vec::new(),
             grace,

@@ -37,6 +37,7 @@ pub fn request_in(directory: &Path, command: CommandLine) -> ExecRequest {
         cwd_display: ".".into(),
         env: env.unwrap(),
         input: None,
+        stdin: None,
         timeout: Some(Duration::from_secs(20)),
         kill_grace: Duration::from_millis(500),
         capture: WHOLE,
