@@ -8,6 +8,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 pub struct Leaf {
     parent: OwnedFd,
     name: std::ffi::CString,
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     pub directory: OwnedFd,
     kill: std::fs::File,
 }

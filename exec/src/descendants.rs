@@ -1,56 +1,53 @@
 //! Finds and signals every descendant of a process. When and with what is left to the caller.
 //!
 //! On Linux the kernel's own child lists are walked; a helper that is sub-reaper keeps even a double-forked
-//! `setsid` daemon in its tree. Elsewhere only the process group is within reach.
+//! `setsid` daemon in its tree. Elsewhere an orphan leaves the tree: the command's session and what still descends
+//! from it are found, a daemon that left both is not.
 
-/// Signals all living descendants of `ancestor` except `skip_group`'s members (a group signalled as a whole
-/// before), and says how many there were. One pass: a process forked meanwhile is met by the next one.
-#[cfg(target_os = "linux")]
-pub fn signal(ancestor: u32, signal: i32, skip_group: Option<u32>) -> u32 {
+/// A supervisor and the command it started, which leads a session and a process group.
+#[derive(Clone, Copy, Debug)]
+pub struct Family {
+    pub supervisor: u32,
+    pub command: u32,
+}
+
+/// Signals all living descendants except `skip_group`'s members (a group signalled as a whole before), and says how
+/// many there were. One pass: a process forked meanwhile is met by the next one.
+pub fn signal(family: Family, signal: i32, skip_group: Option<u32>) -> u32 {
     let mut count = 0;
-    walk(ancestor, &mut |process| {
+    walk(family, &mut |process| {
         if process.state == b'Z' {
             return;
         }
         count += 1;
         if skip_group != Some(process.group) {
-            deliver(process.pid, ancestor, signal);
+            deliver(process.pid, family, signal);
         }
     });
     count
 }
 
-/// How many descendants of `ancestor` are alive.
-#[cfg(target_os = "linux")]
-pub fn count(ancestor: u32) -> u32 {
+/// How many descendants are alive.
+pub fn count(family: Family) -> u32 {
     let mut count = 0;
-    walk(ancestor, &mut |process| count += u32::from(process.state != b'Z'));
+    walk(family, &mut |process| count += u32::from(process.state != b'Z'));
     count
 }
 
-#[cfg(not(target_os = "linux"))]
-pub fn signal(_ancestor: u32, _signal: i32, _skip_group: Option<u32>) -> u32 {
-    0
-}
-
-#[cfg(not(target_os = "linux"))]
-pub fn count(_ancestor: u32) -> u32 {
-    0
-}
-
-#[cfg(target_os = "linux")]
 struct Process {
     pid: u32,
+    /// Elsewhere the scan has looked at it already.
+    #[cfg(target_os = "linux")]
     parent: u32,
     group: u32,
     state: u8,
 }
 
 #[cfg(target_os = "linux")]
-fn walk(ancestor: u32, visit: &mut dyn FnMut(&Process)) {
+fn walk(family: Family, visit: &mut dyn FnMut(&Process)) {
     // Breadth first over an explicit queue: a fork bomb's depth must not become ours. The set keeps a pid that
     // moved while we looked (its parent died, so it is now the reaper's) from being met twice.
-    let mut queue = vec![ancestor];
+    let mut queue = vec![family.supervisor];
     let mut seen = std::collections::HashSet::new();
     let mut next = 0;
     while let Some(&parent) = queue.get(next) {
@@ -122,7 +119,8 @@ fn status(pid: u32) -> Option<Process> {
 /// Signals `pid` if it still descends from `ancestor`. The number may have been reused since it was listed; a
 /// pidfd pins the process first, and only then is its descent looked at.
 #[cfg(target_os = "linux")]
-fn deliver(pid: u32, ancestor: u32, signal: i32) {
+fn deliver(pid: u32, family: Family, signal: i32) {
+    let ancestor = family.supervisor;
     // SAFETY: pidfd_open takes two numbers.
     let pidfd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
     if pidfd < 0 {
@@ -163,11 +161,103 @@ fn descends(pid: u32, ancestor: u32) -> bool {
     false
 }
 
+#[cfg(target_os = "macos")]
+fn walk(family: Family, visit: &mut dyn FnMut(&Process)) {
+    let all = mac::processes();
+    let mut found: std::collections::HashSet<u32> = [family.command].into();
+    // Parents are not listed before their children, so passes are made until one finds nothing new.
+    loop {
+        let before = found.len();
+        for process in &all {
+            if process.session == family.command
+                || process.group == family.command
+                || found.contains(&process.parent)
+            {
+                found.insert(process.pid);
+            }
+        }
+        if found.len() == before {
+            break;
+        }
+    }
+    for process in all.iter().filter(|process| found.contains(&process.pid)) {
+        let state = if process.zombie { b'Z' } else { b'R' };
+        visit(&Process {
+            pid: process.pid,
+            group: process.group,
+            state,
+        });
+    }
+}
+
+#[cfg(target_os = "macos")]
+fn deliver(pid: u32, _family: Family, signal: i32) {
+    // No pidfd here; the number was listed a moment ago and is not reused that fast.
+    // SAFETY: kill takes two numbers.
+    unsafe { libc::kill(pid as i32, signal) };
+}
+
+#[cfg(target_os = "macos")]
+mod mac {
+    pub struct Listed {
+        pub pid: u32,
+        pub parent: u32,
+        pub group: u32,
+        pub session: u32,
+        pub zombie: bool,
+    }
+
+    pub fn processes() -> Vec<Listed> {
+        // SAFETY: a null buffer asks for the number of processes.
+        let count = unsafe { libc::proc_listallpids(std::ptr::null_mut(), 0) };
+        let mut pids = vec![0_i32; usize::try_from(count).unwrap_or(0) + 64];
+        let bytes = size_of_val(pids.as_slice()) as i32;
+        // SAFETY: the buffer is as long as said; the answer is a number of pids.
+        let listed = unsafe { libc::proc_listallpids(pids.as_mut_ptr().cast(), bytes) };
+        pids.truncate(usize::try_from(listed).unwrap_or(0));
+        pids.into_iter().filter_map(look_up).collect()
+    }
+
+    fn look_up(pid: i32) -> Option<Listed> {
+        // SAFETY: all-zero is a valid proc_bsdinfo, and the size passed is its own.
+        let (info, filled) = unsafe {
+            let mut info: libc::proc_bsdinfo = std::mem::zeroed();
+            let size = size_of::<libc::proc_bsdinfo>() as i32;
+            let place = (&raw mut info).cast();
+            let filled = libc::proc_pidinfo(pid, libc::PROC_PIDTBSDINFO, 0, place, size);
+            (info, filled == size)
+        };
+        // SAFETY: getsid takes a number.
+        let session = unsafe { libc::getsid(pid) };
+        filled.then(|| Listed {
+            pid: info.pbi_pid,
+            parent: info.pbi_ppid,
+            group: info.pbi_pgid,
+            session: u32::try_from(session).unwrap_or(0),
+            zombie: info.pbi_status == libc::SZOMB,
+        })
+    }
+}
+
+/// Elsewhere the process group is all there is, and the caller signals that as a whole.
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn walk(_family: Family, _visit: &mut dyn FnMut(&Process)) {}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn deliver(_pid: u32, _family: Family, _signal: i32) {}
+
 #[cfg(all(test, target_os = "linux"))]
 #[allow(clippy::unwrap_used, clippy::zombie_processes)]
 mod tests {
     use super::*;
     use std::process::{Command, Stdio};
+
+    fn below(supervisor: u32) -> Family {
+        Family {
+            supervisor,
+            command: supervisor,
+        }
+    }
 
     #[test]
     fn grandchildren_are_counted_and_a_stranger_is_not_signalled() {
@@ -178,12 +268,12 @@ mod tests {
             .spawn()
             .unwrap();
         let mut stranger = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
-        while count(shell.id()) < 1 {
+        while count(below(shell.id())) < 1 {
             std::thread::yield_now();
         }
-        deliver(stranger.id(), shell.id(), libc::SIGKILL);
+        deliver(stranger.id(), below(shell.id()), libc::SIGKILL);
         assert_eq!(stranger.try_wait().unwrap(), None);
-        while signal(shell.id(), libc::SIGKILL, None) > 0 {
+        while signal(below(shell.id()), libc::SIGKILL, None) > 0 {
             std::thread::yield_now();
         }
         drop(shell.stdin.take());

@@ -7,7 +7,7 @@
 use crate::cgroup::Leaf;
 use crate::setup::{drain, report};
 use crate::spawn::Command;
-use croft_exec::descendants;
+use croft_exec::descendants::{self, Family};
 use croft_exec::wire::{Event, Kill, Leftover, Start};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -71,7 +71,8 @@ impl<'a> Supervisor<'a> {
             if message {
                 self.obey();
             }
-            if child_changed && self.reap() == Children::None {
+            let orphaned = !cfg!(target_os = "linux") && !self.alive;
+            if (child_changed || orphaned) && self.reap() == Children::None {
                 break;
             }
             if self.deadline().is_some_and(|deadline| Instant::now() >= deadline) && self.on_deadline() {
@@ -94,6 +95,7 @@ impl<'a> Supervisor<'a> {
     /// Sleeps until something happens: (a child changed, the addon spoke or went).
     fn wait(&self) -> (bool, bool) {
         let timeout = match self.deadline() {
+            None if !cfg!(target_os = "linux") && !self.alive => 250,
             // Rounded up: waking a moment early would spin.
             Some(at) => {
                 at.saturating_duration_since(Instant::now())
@@ -166,7 +168,12 @@ impl<'a> Supervisor<'a> {
                 _ => {}
             }
         };
-        // No child means no descendant: each is our child or below one.
+        // With a sub-reaper, no child means no descendant: each is our child or below one.
+        let children = if children == Children::None && self.has_orphans() {
+            Children::Some
+        } else {
+            children
+        };
         let alone = children == Children::None;
         let mut events = Vec::new();
         events.extend(exited.map(|status| Event::Exited { status, alone }));
@@ -183,12 +190,24 @@ impl<'a> Supervisor<'a> {
         children
     }
 
+    fn family(&self) -> Family {
+        Family {
+            supervisor: std::process::id(),
+            command: self.pid as u32,
+        }
+    }
+
+    /// Where there is no sub-reaper, orphans are not our children; their end is not told but has to be looked for.
+    fn has_orphans(&self) -> bool {
+        !cfg!(target_os = "linux") && !self.alive && descendants::count(self.family()) > 0
+    }
+
     /// True when all is over.
     fn on_deadline(&mut self) -> bool {
         match self.phase {
             Phase::Running | Phase::Keeping => false,
             Phase::Settling { .. } => {
-                let count = descendants::count(std::process::id());
+                let count = descendants::count(self.family());
                 report(self.channel, &[Event::Left { count }]);
                 match self.leftover {
                     Leftover::Keep => self.phase = Phase::Keeping,
@@ -219,7 +238,7 @@ impl<'a> Supervisor<'a> {
                 unsafe { libc::kill(-group, signal) };
             }
             // A stopped process acts on SIGTERM only once it continues.
-            descendants::signal(std::process::id(), signal, group.map(|pid| pid as u32));
+            descendants::signal(self.family(), signal, group.map(|pid| pid as u32));
         }
     }
 
@@ -236,7 +255,7 @@ impl<'a> Supervisor<'a> {
                 unsafe { libc::kill(-self.pid, libc::SIGKILL) };
             }
             // Also with a cgroup: a command with root's rights may have moved itself to another one.
-            descendants::signal(std::process::id(), libc::SIGKILL, None);
+            descendants::signal(self.family(), libc::SIGKILL, None);
             if self.reap() == Children::None {
                 return;
             }

@@ -53,7 +53,11 @@ fn parent() -> Option<&'static Path> {
             &fs::read_to_string("/proc/self/mountinfo").ok()?,
             &fs::read_to_string("/proc/self/cgroup").ok()?,
         )?;
-        sweep(&parent);
+        // Not waited for: a member on its way out can hold a leaf for a while.
+        let swept = parent.clone();
+        let _ = std::thread::Builder::new()
+            .name("croft-sweep".into())
+            .spawn(move || sweep(&swept));
         let trial = parent.join(format!("{}probe", owner_prefix()?));
         fs::create_dir(&trial).ok()?;
         let works = fs::OpenOptions::new()

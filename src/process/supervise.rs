@@ -8,9 +8,8 @@ use super::cgroup::Leaf;
 use super::helper;
 use crate::error::{Error, ErrorCode, Result};
 use croft_exec::channel;
-use croft_exec::descendants;
+use croft_exec::descendants::{self, Family};
 use croft_exec::wire::{CgroupLeaf, Containment, Event, Kill, Leftover, Limit, Stage, Start};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -63,19 +62,12 @@ impl From<Error> for StartFailure {
 pub async fn start(spec: Spec) -> std::result::Result<Running, StartFailure> {
     let leaf = Leaf::next();
     let message = encode(&spec, leaf.as_ref())?;
-    let (ours, theirs) = socketpair(
-        AddressFamily::UNIX,
-        SocketType::STREAM,
-        SocketFlags::CLOEXEC,
-        None,
-    )
-    .map_err(|errno| resources(errno.into()))?;
+    let (ours, theirs) = StdUnixStream::pair().map_err(resources)?;
     let (stdout, stdout_end) = output_pipe()?;
     let (stderr, stderr_end) = output_pipe()?;
 
     let mut descriptors: Vec<BorrowedFd<'_>> = vec![spec.cwd.as_fd()];
     descriptors.extend(spec.stdin.as_ref().map(AsFd::as_fd));
-    let ours = StdUnixStream::from(ours);
     ours.set_nonblocking(true).map_err(resources)?;
     // Sent before there is a reader: by the time the helper runs, its orders are waiting.
     let sent = channel::send(ours.as_fd(), &message, &descriptors).map_err(resources)?;
@@ -84,7 +76,7 @@ pub async fn start(spec: Spec) -> std::result::Result<Running, StartFailure> {
     // belongs to the spawning thread.
     let child = Command::new(helper::path()?)
         .env_clear()
-        .stdin(Stdio::from(theirs))
+        .stdin(Stdio::from(OwnedFd::from(theirs)))
         .stdout(Stdio::from(stdout_end))
         .stderr(Stdio::from(stderr_end))
         .spawn()
@@ -334,7 +326,12 @@ impl Reaper {
             Ok(None) => {
                 if late {
                     // Stopped, or stuck behind a process that the kernel will not let die.
-                    descendants::signal(helper.id(), libc::SIGKILL, None);
+                    let command = self.started.map_or(0, |(pid, _)| pid);
+                    let family = Family {
+                        supervisor: helper.id(),
+                        command,
+                    };
+                    descendants::signal(family, libc::SIGKILL, None);
                     let _ = helper.kill();
                 }
             }
