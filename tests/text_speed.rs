@@ -4,6 +4,7 @@
 
 use croft::text::edit::{Edit, LineEndings, edit, edit_many};
 use croft::text::page::{Numbering, PageReader, PageRequest, page};
+use croft::text::patch::plan_patch;
 use std::io::Read;
 use std::time::Instant;
 
@@ -128,5 +129,59 @@ fn edits_of_a_5_mb_file() {
     println!(
         "a miss, explained: {} us",
         median_us(|| drop(edit(&file, "f", &miss, LineEndings::Preserve).unwrap_err()))
+    );
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn a_patch_of_1000_hunks() {
+    let file = source(5_000_000);
+    let folder = tempfile::tempdir().unwrap();
+    let changed: String = String::from_utf8(file.clone())
+        .unwrap()
+        .split_inclusive('\n')
+        .enumerate()
+        .map(|(at, line)| {
+            if at % 111 == 50 {
+                line.replace("options", "changed")
+            } else {
+                line.into()
+            }
+        })
+        .collect();
+    std::fs::write(folder.path().join("f"), &file).unwrap();
+    std::fs::write(folder.path().join("g"), &changed).unwrap();
+    let git = |args: &[&str]| {
+        std::process::Command::new("git")
+            .args(args)
+            .current_dir(folder.path())
+            .output()
+            .unwrap()
+    };
+    let patch = String::from_utf8(git(&["diff", "--no-index", "f", "g"]).stdout).unwrap();
+    let patch = patch.replace("b/g", "b/f");
+    println!("hunks: {}", patch.matches("\n@@").count());
+    std::fs::write(folder.path().join("p"), &patch).unwrap();
+    let plan = || plan_patch(&patch, 0, &mut |_| Ok(Some(file.clone()))).unwrap();
+    println!(
+        "plan_patch, lookup copies the file: {} us",
+        median_us(|| drop(plan()))
+    );
+    println!(
+        "git apply --check, with its process: {} us",
+        median_us(|| drop(git(&["apply", "--check", "p"])))
+    );
+    println!(
+        "git apply --stat (parse only): {} us",
+        median_us(|| drop(git(&["apply", "--numstat", "p"])))
+    );
+    // All hunks one line off: each is searched for.
+    let moved = [b"moved\n", file.as_slice()].concat();
+    let plan = || plan_patch(&patch, 0, &mut |_| Ok(Some(moved.clone()))).unwrap();
+    println!("plan_patch, every hunk moved: {} us", median_us(|| drop(plan())));
+    std::fs::write(folder.path().join("f"), &moved).unwrap();
+    println!(
+        "git apply --check, every hunk moved: {} us",
+        median_us(|| drop(git(&["apply", "--check", "p"])))
     );
 }

@@ -15,6 +15,7 @@ pub(super) fn explain(text: &str, old: &str, mode: LineEndings) -> String {
         return "The file is empty.".into();
     }
     line_endings(text, old, mode)
+        .or_else(|| final_newline(text, old))
         .or_else(|| rewritten(text, old))
         .or_else(|| closest::region(text, old))
         .unwrap_or_else(|| "No line of the file resembles it: read the file again.".into())
@@ -35,6 +36,14 @@ fn line_endings(text: &str, old: &str, mode: LineEndings) -> Option<String> {
     ))
 }
 
+fn final_newline(text: &str, old: &str) -> Option<String> {
+    let bare = old.strip_suffix('\n')?;
+    let is_last = !bare.is_empty() && text.ends_with(bare);
+    is_last.then(|| {
+        "The file ends with it, but without a newline: leave out the last newline of old_string and new_string".into()
+    })
+}
+
 type Rewrite = fn(&str) -> Option<String>;
 
 /// Ways in which models spoil text on the way from a tool's answer to its argument.
@@ -50,6 +59,10 @@ const REWRITES: &[(Rewrite, &str)] = &[
     (
         without_entities,
         "With its HTML entities (&lt; &gt; &amp; &quot;) undone it occurs at line {}: send the characters themselves",
+    ),
+    (
+        without_blank_lines_around,
+        "Without the line breaks around it, it occurs at line {}: leave them out, or copy them exactly",
     ),
 ];
 
@@ -101,6 +114,11 @@ fn without_escapes(old: &str) -> Option<String> {
             .replace("\\t", "\t")
             .replace("\\\"", "\"")
     })
+}
+
+fn without_blank_lines_around(old: &str) -> Option<String> {
+    let trimmed = old.trim_matches(['\r', '\n']);
+    (trimmed.len() < old.len()).then(|| trimmed.to_owned())
 }
 
 fn without_entities(old: &str) -> Option<String> {

@@ -314,6 +314,12 @@ fn a_miss_names_its_cause() {
         ),
         ("a\nb\n", "qqqq wwww eeee", "No line of the file resembles it"),
         ("x = 1\n", "x = 1\ny = 2", "There the file ends"),
+        ("a\nb", "b\n", "The file ends with it, but without a newline"),
+        (
+            "a\nb\nc\n",
+            "\n\nb\n\n",
+            "Without the line breaks around it, it occurs at line 2",
+        ),
         ("a\nb\n", "\n\n\n", "No line of the file resembles it"),
     ];
     for (text, old, words) in table {

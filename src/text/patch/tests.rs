@@ -549,6 +549,8 @@ mod v4a {
     fn sections_add_delete_update_and_move() {
         let table: &[(&Listed, &str, &Listed)] = &[
             (&[], "*** Add File: n/f\n+one\n+two\n", &[("n/f", "one\ntwo\n")]),
+            (&[], "*** Add File: n\n+one\n+\n\n", &[("n", "one\n\n")]),
+            (&[], "*** Add File: empty\n", &[("empty", "")]),
             (
                 &[("d", "x\n"), ("m", "line1\nline2\n")],
                 "*** Add File: n\n+created\n*** Delete File: d\n*** Update File: m\n@@\n-line2\n+changed\n",

@@ -125,10 +125,10 @@ fn section<'p>(number: usize, header: &str, body: &[Numbered<'p>]) -> Result<Sec
     };
     if let Some(path) = named("*** Add File:") {
         let path = path?;
-        let mut content = added_lines(body)?.join("\n");
-        if !body.is_empty() {
-            content.push('\n');
-        }
+        let content = added_lines(body)?
+            .iter()
+            .map(|line| format!("{line}\n"))
+            .collect();
         Ok(Section {
             path,
             change: Change::Add { content },
@@ -167,6 +167,11 @@ fn section<'p>(number: usize, header: &str, body: &[Numbered<'p>]) -> Result<Sec
 }
 
 fn added_lines<'p>(body: &[Numbered<'p>]) -> Result<Vec<&'p str>> {
+    // Blank lines at the end are the patch's layout.
+    let end = body
+        .iter()
+        .rposition(|(_, line)| !line.is_empty())
+        .map_or(0, |last| last + 1);
     let added = |(number, line): &Numbered<'p>| {
         line.strip_prefix('+').ok_or_else(|| {
             invalid(format!(
@@ -174,7 +179,7 @@ fn added_lines<'p>(body: &[Numbered<'p>]) -> Result<Vec<&'p str>> {
             ))
         })
     };
-    body.iter().map(added).collect()
+    body[..end].iter().map(added).collect()
 }
 
 /// The content of a created file from a headerless diff. Its last line has a newline only if an empty `+` line

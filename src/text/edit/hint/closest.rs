@@ -16,23 +16,17 @@ const JUDGED_BYTES: usize = 2048;
 const MIN_RESEMBLANCE: f64 = 0.6;
 
 pub(in crate::text::edit) fn region(text: &str, old: &str) -> Option<String> {
-    let mut old_lines: Vec<&str> = old.lines().collect();
-    let is_blank = |line: &&str| line.trim().is_empty();
-    while old_lines.first().is_some_and(is_blank) {
-        old_lines.remove(0);
-    }
-    while old_lines.last().is_some_and(is_blank) {
-        old_lines.pop();
-    }
-    if old_lines.is_empty() {
-        return None;
-    }
+    let old_lines: Vec<&str> = old.lines().collect();
+    let is_text = |line: &&str| !line.trim().is_empty();
+    let first = old_lines.iter().position(is_text)?;
+    let last = old_lines.iter().rposition(is_text)?;
+    let old_lines = &old_lines[first..=last];
     // At LF only, as numbers are counted; a CR at the end is white space to the folding.
     let file_lines: Vec<&str> = text.strip_suffix('\n').unwrap_or(text).split('\n').collect();
-    let start = same_when_folded(&file_lines, &old_lines)
-        .or_else(|| most_lines_in_common(&file_lines, &old_lines))
-        .or_else(|| most_alike(&file_lines, &old_lines))?;
-    Some(describe(&file_lines, &old_lines, start))
+    let start = same_when_folded(&file_lines, old_lines)
+        .or_else(|| most_lines_in_common(&file_lines, old_lines))
+        .or_else(|| most_alike(&file_lines, old_lines))?;
+    Some(describe(&file_lines, old_lines, start))
 }
 
 /// The 0-based line where `old` begins if white space, quotes and the like are not looked at. `old` may begin
