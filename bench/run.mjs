@@ -5,7 +5,7 @@ import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
-const shared = new Set(['run.mjs', 'measure.mjs']);
+const shared = new Set(['run.mjs', 'measure.mjs', 'corpus.mjs']);
 const picked = process.argv.slice(2);
 const names = readdirSync(here).filter((name) => name.endsWith('.mjs') && !shared.has(name));
 for (const name of names.filter((one) => picked.length === 0 || picked.some((pick) => one.startsWith(pick)))) {
