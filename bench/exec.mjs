@@ -34,6 +34,7 @@ const PARTS = {
   },
   output: () => pair('exec 1 MB of output, all of it kept', 'head -c 1000000 /dev/zero | tr "\\0" a', { maxOutputBytes: 2_000_000 }),
   flood: () => pair('exec 50 MB of output, 64 KB kept (child_process keeps all)', 'head -c 50000000 /dev/zero | tr "\\0" a', { maxOutputBytes: 65_536 }, 15),
+  whole: () => pair('exec 50 MB of output, all of it kept', 'head -c 50000000 /dev/zero | tr "\\0" a', { maxOutputBytes: 110_000_000 }, 15),
   eight: async () => {
     const workspace = new NodeWorkspace({ root: '/tmp' });
     const eight = async (run) => {

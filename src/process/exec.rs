@@ -24,6 +24,8 @@ const AFTER_KILL: Duration = Duration::from_millis(250);
 const MAX_BACKLOG_BYTES: usize = 1024 * 1024;
 const READ_BYTES: usize = 16 * 1024;
 const FLOOD_READ_BYTES: usize = 256 * 1024;
+/// The most an unprivileged process may ask for by default.
+const FLOOD_PIPE_BYTES: usize = 1024 * 1024;
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -444,7 +446,7 @@ impl Call {
                     let _ = output
                         .pipe
                         .as_ref()
-                        .map(|pipe| rustix::pipe::fcntl_setpipe_size(pipe, FLOOD_READ_BYTES));
+                        .map(|pipe| rustix::pipe::fcntl_setpipe_size(pipe, FLOOD_PIPE_BYTES));
                 }
                 text
             }
