@@ -363,6 +363,8 @@ proptest! {
     fn bytes_outside_the_replaced_span_never_change(
         before in any_text(), old in any_text(), after in any_text(), new in any_text(), strict in any::<bool>(),
     ) {
+        // There the planted place is no match: strict takes no half of a CRLF.
+        prop_assume!(!(strict && old.starts_with('\n') && before.ends_with('\r')));
         let text = format!("{before}{old}{after}");
         let mode = if strict { LineEndings::Strict } else { LineEndings::Preserve };
         if let Ok(Edited { bytes: Some(bytes), .. }) = edit(text.as_bytes(), "f", &one(&old, &new), mode) {
@@ -375,7 +377,8 @@ proptest! {
 
     #[test]
     fn strict_is_the_plain_replacement(parts in prop::collection::vec(any_text(), 2..5), old in any_text(), new in any_text()) {
-        prop_assume!(!old.is_empty() && old != new && !old.starts_with('\n'));
+        let old = format!("b{old}");
+        prop_assume!(old != new);
         let text = parts.join(&old);
         let edited = edit(text.as_bytes(), "f", &all(&old, &new), LineEndings::Strict).unwrap();
         prop_assert_eq!(String::from_utf8(edited.bytes.unwrap()).unwrap(), text.replace(&old, &new));

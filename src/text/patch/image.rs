@@ -179,7 +179,8 @@ impl<'t> Image<'t> {
 
     /// The file after all hunks: context lines keep the file's own bytes.
     pub fn rebuild(&self, placed: &mut [Placed<'_, '_>]) -> String {
-        placed.sort_by_key(|hunk| hunk.start);
+        // An insertion at a line goes before a hunk that begins with it.
+        placed.sort_by_key(|hunk| (hunk.start, hunk.lines.iter().any(HunkLine::is_old)));
         let mut out = Output {
             text: String::new(),
             compare: self.compare,

@@ -1,4 +1,5 @@
 use super::*;
+use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 /// (path, content)
@@ -532,6 +533,30 @@ fn encodings_survive_and_other_bytes_are_refused_by_name() {
     );
     let error = plan(b"\xe9\nb\n", &on_f("@@ -1,2 +1,2 @@\n \u{e9}\n-b\n+B\n")).unwrap_err();
     assert_eq!(error.code, ErrorCode::UnsupportedEncoding);
+}
+
+proptest! {
+    #[test]
+    fn no_patch_breaks_the_reader_and_no_file_is_touched_that_it_does_not_name(
+        pieces in prop::collection::vec(
+            prop::sample::select(vec![
+                "diff --git a/f b/f\n", "--- a/f\n", "+++ b/f\n", "--- /dev/null\n", "+++ b/g\n", "+++ /dev/null\n",
+                "@@ -1,2 +1,2 @@\n", "@@ -0,0 +1 @@\n", "@@ -3 +2,0 @@\n", "@@ -1 +1,2 @@\n", "@@\n", "@@ a\n", " a\n", "-b\n",
+                "+B\n", "+\u{e9}\n", "\n", "\\ No newline at end of file\n", "rename from f\n", "rename to g\n", "new file mode 100644\n",
+                "deleted file mode 100644\n", "old mode 100644\n", "new mode 100755\n", "*** Begin Patch\n", "*** End Patch\n",
+                "*** Update File: f\n", "*** Add File: g\n", "*** Delete File: f\n", "*** Move to: g\n", "*** End of File\n",
+                "\"a/\\303\\251\"\n", "-- \n", " \r\n", "-b\r\n",
+            ]),
+            0..14,
+        ),
+        before in prop::sample::select(vec!["", "a\nb\n", "a\nb\nc\na\nb\n", "a\r\nb\r\n", "b"]),
+        fuzz in 0u8..3,
+    ) {
+        let before = files(&[("f", before), ("other", "o\n")]);
+        if let Ok((after, _)) = apply(&before, &pieces.concat(), fuzz) {
+            prop_assert_eq!(after.get("other"), before.get("other"));
+        }
+    }
 }
 
 mod v4a {
