@@ -5,6 +5,7 @@
 //! - `tree`: where files live: a confined directory on disk, or memory
 //! - `text`: what is done to text (pure)
 //! - `search`: glob, grep and the walk over a tree
+//! - `policy`: allow, ask, deny: pure decisions about paths and commands
 //! - `process`: commands, supervised by `croft-exec`
 //! - `broker`: the credential broker
 //! - `node`: the napi bindings, and nothing else
@@ -16,6 +17,7 @@ pub mod limits;
 #[cfg_attr(test, allow(dead_code))] // napi registers no function in a test build
 mod node;
 pub mod path;
+pub mod policy;
 pub mod process;
 pub mod search;
 pub mod text;
