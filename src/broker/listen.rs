@@ -359,14 +359,17 @@ impl Connection {
 
     /// After a FIN in the middle of a request. A client that only closed its sending side gets its answer.
     async fn peer_gone(&self, local: SocketAddr) {
-        const LOOK_EVERY: Duration = Duration::from_millis(100);
+        const FIRST_LOOK: Duration = Duration::from_millis(50);
+        const MAX_PAUSE: Duration = Duration::from_secs(2);
         self.wire.fin.notified().await;
+        let mut pause = FIRST_LOOK;
         loop {
             match peer::look(self.peer, local).await {
                 Peer::Gone => return,
-                Peer::There => tokio::time::sleep(LOOK_EVERY).await,
+                Peer::There => tokio::time::sleep(pause).await,
                 Peer::Unknown => std::future::pending().await,
             }
+            pause = (pause * 2).min(MAX_PAUSE);
         }
     }
 }

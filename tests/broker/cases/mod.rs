@@ -40,7 +40,7 @@ table! {
     "F-23" => framing::f23, "F-25" => framing::f25,
     "B-01" => headers::b01, "B-02" => headers::b02, "B-04" => headers::b04, "B-05" => headers::b05, "B-06" => headers::b06,
     "B-07" => headers::b07, "B-08" => headers::b08, "B-11" => headers::b11, "B-13" => headers::b13,
-    "R-01" => responses::r01, "R-02" => responses::r02, "R-04" => responses::r04, "R-05" => responses::r05, "R-07" => responses::r07,
+    "R-01" => responses::r01, "R-01 (silence)" => responses::expect_without_a_word_from_the_upstream, "R-02" => responses::r02, "R-04" => responses::r04, "R-05" => responses::r05, "R-07" => responses::r07,
     "R-08" => responses::r08, "R-10" => responses::r10, "R-11" => responses::r11, "R-13" => responses::r13, "R-14" => responses::r14,
     "R-16" => responses::r16, "R-17" => responses::r17, "R-19" => responses::r19, "R-20" => responses::r20, "R-21" => responses::r21,
     "L-01" => headers::l01, "L-02" => headers::l02, "L-04" => headers::l04, "L-05" => headers::l05, "L-07" => headers::l07,
@@ -130,6 +130,7 @@ fn every_case_is_checked_or_left_out_for_a_reason() {
     let known: Vec<&str> = CHECKS
         .iter()
         .map(|(id, _)| *id)
+        .filter(|id| !id.contains(' '))
         .chain(LEFT_OUT.iter().map(|(id, _)| *id))
         .collect();
     let unique: BTreeSet<&str> = known.iter().copied().collect();

@@ -452,3 +452,19 @@ pub async fn r21(side: Side) {
     answer.is(200, "");
     assert_eq!(w.http.last().header("upgrade"), [""; 0], "h2c is not taken up");
 }
+
+pub async fn expect_without_a_word_from_the_upstream(side: Side) {
+    // The upstream waits for the body without saying 100: after a second the body is sent all the same.
+    let w = World::new(side).await;
+    let target = w.plain("api.test");
+    for end in [false, true] {
+        let mut client = w.open().await;
+        client.send(format!("POST http://{target}/ HTTP/1.1\r\nHost: {target}\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nabc")).await;
+        if end {
+            client.stream.shutdown().await.unwrap();
+        }
+        assert!(client.head().await.starts_with("HTTP/1.1 100"));
+        client.answer().await.is(200, "");
+        assert_eq!(w.http.last().body, b"abc");
+    }
+}
