@@ -164,7 +164,7 @@ async fn load_is_carried_without_growth_and_exhaustion_is_survived() {
         .await;
         until("no descriptor is left", || descriptors() <= before).await;
     }
-    println!(
+    eprintln!(
         "{tunnels} idle tunnels and {STREAMS} streams, RSS in KiB per round (clients and upstream included): {sizes:?}"
     );
     let (first, last) = (sizes[2], sizes[ROUNDS - 1]);
