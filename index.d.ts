@@ -184,6 +184,13 @@ export interface ProcessOutput {
   droppedChars: number;
 }
 
+/** What keeps commands in the background. */
+export interface ProcessProvider {
+  spawn(command: string, options?: SpawnOptions): Promise<BackgroundProcess>;
+  readProcessOutput(id: string, options?: CallOptions & { waitMs?: number }): Promise<ProcessOutput>;
+  killProcess(id: string): Promise<ProcessOutput>;
+}
+
 /** One method gives an agent a shell. It resolves for a non-zero exit, a timeout and an abort alike. */
 export interface ShellProvider {
   exec(command: string, options?: ExecOptions): Promise<ExecResult>;
@@ -367,7 +374,7 @@ export interface WorkspaceCapabilities {
  * no rename race leads outside. Commands run on the host as your user: confinement of paths does not apply to
  * them, and one of the same user can read this process's start environment in `/proc`.
  */
-export class NodeWorkspace implements WorkspaceFiles, ShellProvider, AsyncDisposable {
+export class NodeWorkspace implements WorkspaceFiles, ShellProvider, ProcessProvider, AsyncDisposable {
   /** Throws `NOT_FOUND` or `NOT_DIRECTORY` for a bad root, `INVALID_ARGUMENT` for an unknown option. */
   constructor(options: NodeWorkspaceOptions);
   /** The real absolute path. */
@@ -536,6 +543,8 @@ export interface ShellToolOptions {
   name?: string;
   /** Remove escape sequences from what the model reads. Default true. */
   stripAnsi?: boolean;
+  /** Adds the argument `background`; offer {@link createProcessTools} beside it. Default false. */
+  background?: boolean;
 }
 
 export interface ShellToolResult {
@@ -552,10 +561,46 @@ export interface ShellToolInput {
   timeout_ms?: number | undefined;
   cwd?: string | undefined;
   description?: string | undefined;
+  /** Only with the option `background`. */
+  background?: boolean | undefined;
 }
 
 /** One tool that runs commands in `shell`. */
+/** What the shell tool answers when `background` was set. */
+export interface ShellToolStarted {
+  processId: string;
+  pid: number;
+  note: string;
+}
+
+export function createShellTool(
+  shell: ShellProvider & ProcessProvider,
+  options: ShellToolOptions & { background: true },
+): Tool<ShellToolInput, ShellToolResult | ShellToolStarted>;
 export function createShellTool(shell: ShellProvider, options?: ShellToolOptions): Tool<ShellToolInput, ShellToolResult>;
+
+export interface ProcessToolsOptions {
+  /** A larger `wait_ms` is lowered to this. Default 60,000. */
+  maxWaitMs?: number;
+  /** Remove escape sequences from what the model reads. Default true. */
+  stripAnsi?: boolean;
+}
+
+export interface ProcessToolInput {
+  process_id: string;
+  /** `read_process_output` only. */
+  wait_ms?: number | undefined;
+}
+
+export interface ProcessToolResult {
+  status: ProcessStatus;
+  exitCode?: number;
+  output: string;
+  note?: string;
+}
+
+/** `read_process_output(process_id, wait_ms?)` and `kill_process(process_id)`, for a shell tool with `background`. */
+export function createProcessTools(processes: ProcessProvider, options?: ProcessToolsOptions): Tool<ProcessToolInput, ProcessToolResult>[];
 
 // ---------------------------------------------------------------- credential broker
 

@@ -4,5 +4,6 @@ export { PermissionDeniedError, WorkspaceClosedError, WorkspaceError } from './e
 export { MemoryWorkspace } from './memory.js';
 export { applyEdit, clipText, formatPage, normalizeWorkspacePath, stripAnsi } from './text.js';
 export { createFsTools } from './tools/fs.js';
+export { createProcessTools } from './tools/process.js';
 export { createShellTool } from './tools/shell.js';
 export { NodeWorkspace } from './workspace.js';

@@ -2,8 +2,18 @@
 import { z } from 'zod';
 import { checkOptions, checkString } from '../check.js';
 import { PermissionDeniedError } from '../errors.js';
-import type { ExecResult, ShellProvider, ShellToolInput, ShellToolOptions, ShellToolResult, Tool } from '../providers.js';
+import type {
+  ExecResult,
+  ProcessProvider,
+  ShellProvider,
+  ShellToolInput,
+  ShellToolOptions,
+  ShellToolResult,
+  ShellToolStarted,
+  Tool,
+} from '../providers.js';
 import { clipText, stripAnsi } from '../text.js';
+import { checkProvider } from './process.js';
 import { checkRules } from './rules.js';
 import { defineTool, type Approval } from './tool.js';
 
@@ -21,6 +31,7 @@ const optionsSchema = z.strictObject({
   env: z.record(z.string(), z.string()).optional(),
   name: z.string().min(1).default('shell'),
   stripAnsi: z.boolean().default(true),
+  background: z.boolean().default(false),
 });
 
 type Settings = z.output<typeof optionsSchema>;
@@ -28,10 +39,18 @@ type Settings = z.output<typeof optionsSchema>;
 /** Bytes kept per character asked for: enough for UTF-8 and for escape sequences that are removed later. */
 const BYTES_PER_CHAR = 4;
 
-export function createShellTool(shell: ShellProvider, options: ShellToolOptions = {}): Tool<ShellToolInput, ShellToolResult> {
+type Result = ShellToolResult | ShellToolStarted;
+
+export function createShellTool(
+  shell: ShellProvider & ProcessProvider,
+  options: ShellToolOptions & { background: true },
+): Tool<ShellToolInput, ShellToolResult | ShellToolStarted>;
+export function createShellTool(shell: ShellProvider, options?: ShellToolOptions): Tool<ShellToolInput, ShellToolResult>;
+export function createShellTool(shell: ShellProvider, options: ShellToolOptions = {}): Tool<ShellToolInput, Result> {
   const settings = checkOptions('createShellTool', optionsSchema, options);
   const { needsApproval } = settings;
-  return defineTool<ShellToolInput, ShellToolResult>({
+  if (settings.background) checkProvider(shell, 'createShellTool');
+  return defineTool<ShellToolInput, Result>({
     name: settings.name,
     description: describe(settings),
     readOnly: false,
@@ -44,24 +63,29 @@ export function createShellTool(shell: ShellProvider, options: ShellToolOptions 
     run: async (input, { signal }) => {
       const refused = refusal(input.command, settings);
       if (refused) throw new PermissionDeniedError(refused);
+      if (settings.background && input.background) return await start(shell as ShellProvider & ProcessProvider, input, settings, signal);
       return answer(await exec(shell, input, settings, signal), settings);
     },
   });
 }
 
-function describe({ defaultTimeoutMs }: Settings): string {
+function describe({ defaultTimeoutMs, background }: Settings): string {
+  const servers = ' For servers, watchers and long builds set background: it returns a process_id at once, for read_process_output and kill_process.';
   return (
     'Runs a command line in the workspace and returns exitCode, stdout and stderr. stdin is empty: use flags that do not ask. ' +
-    `The whole process tree is ended after timeout_ms (default ${defaultTimeoutMs}).`
+    `The whole process tree is ended after timeout_ms (default ${defaultTimeoutMs}).` +
+    (background ? servers : '')
   );
 }
 
-function inputSchema({ maxTimeoutMs }: Settings): z.ZodType<ShellToolInput> {
+function inputSchema({ maxTimeoutMs, background }: Settings): z.ZodType<ShellToolInput> {
+  const inBackground = z.boolean().nullish().describe('Let it run on, without a timeout, and return at once');
   return z.object({
     command: z.string().min(1).describe('The command line'),
     timeout_ms: z.number().int().min(1).nullish().describe(`Milliseconds, at most ${maxTimeoutMs}`),
     cwd: z.string().nullish().describe('Workspace-relative directory; default: the root'),
     description: z.string().nullish().describe('What the command is for, in a few words'),
+    ...(background ? { background: inBackground } : {}),
   }) as unknown as z.ZodType<ShellToolInput>;
 }
 
@@ -80,6 +104,17 @@ async function exec(shell: ShellProvider, input: ShellToolInput, settings: Setti
     ...(settings.env ? { env: settings.env } : {}),
     ...(signal ? { signal } : {}),
   });
+}
+
+async function start(shell: ProcessProvider, input: ShellToolInput, settings: Settings, signal: AbortSignal | undefined): Promise<ShellToolStarted> {
+  const cwd = input.cwd ?? settings.cwd;
+  const { id, pid } = await shell.spawn(input.command, {
+    maxOutputChars: settings.maxOutputChars,
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(settings.env ? { env: settings.env } : {}),
+    ...(signal ? { signal } : {}),
+  });
+  return { processId: id, pid, note: 'Runs in the background. Read its output with read_process_output, end it with kill_process.' };
 }
 
 function answer(result: ExecResult, settings: Settings): ShellToolResult {
