@@ -547,6 +547,39 @@ fn only_one_creator_wins() {
     }
 }
 
+/// A foreign process knows nothing of our locks: only the rename itself can refuse to replace its file.
+#[test]
+fn a_foreign_creator_is_not_overwritten() {
+    for resolver in BOTH {
+        let ground = Ground::new();
+        let tree = ground.tree(resolver);
+        let round = std::sync::Barrier::new(2);
+        std::thread::scope(|scope| {
+            let foreign = scope.spawn(|| {
+                (0..1_000)
+                    .map(|index| {
+                        round.wait();
+                        std::fs::File::create_new(ground.root.join(format!("{index}"))).is_ok()
+                    })
+                    .collect::<Vec<_>>()
+            });
+            let ours: Vec<_> = (0..1_000)
+                .map(|index| {
+                    round.wait();
+                    call(&tree, "create", &index.to_string()) == Answer::Ok(String::new())
+                })
+                .collect();
+            let both = foreign
+                .join()
+                .unwrap()
+                .into_iter()
+                .zip(ours)
+                .filter(|(theirs, ours)| theirs == ours);
+            assert_eq!(both.count(), 0, "{resolver:?}");
+        });
+    }
+}
+
 #[test]
 fn a_durable_write_is_a_write() {
     let ground = Ground::on_disk();

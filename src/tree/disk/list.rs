@@ -38,14 +38,15 @@ impl DiskTree {
     }
 
     /// The type of what a link in `directory` leads to, if that is inside. Resolved from the root again, so that
-    /// the answer is about a place inside even when the directory is swapped meanwhile.
+    /// the answer is about a place inside even when the directory is swapped meanwhile; and by the walk, which
+    /// never has to say that directories kept moving.
     fn link_target(&self, directory: &Target<'_>, name: &str) -> Option<FileType> {
         if self.symlinks == Symlinks::Deny {
             return None;
         }
         let path = format!("{}/{name}", directory.parsed.components.join("/"));
         let target = Target::parse(path.trim_start_matches('/')).ok()?;
-        let found = self.stat_target(&target).ok()??.file_type;
+        let found = self.stat_walking(&target).ok()??.file_type;
         (found != FileType::Symlink).then_some(found)
     }
 

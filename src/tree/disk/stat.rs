@@ -1,21 +1,24 @@
 //! What is at a path. A link that may be followed answers as its target; one that may not, as itself, so that
 //! nothing outside can be told apart.
 
-use super::sys::Beneath;
+use super::sys::BeneathError;
 use super::walk::{Missing, Walk};
-use super::{DiskTree, Resolver, sys};
+use super::{DiskTree, sys};
 use crate::error::{ErrorCode, Result};
 use crate::tree::refusal::Target;
 use crate::tree::{FileType, Stat, Symlinks};
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
-use std::os::fd::AsFd;
 
 impl DiskTree {
     pub(super) fn stat_target(&self, target: &Target<'_>) -> Result<Option<Stat>> {
-        if let Some(stat) = self.stat_by_kernel(target) {
+        if let Some(stat) = self.stat_by_kernel(target)? {
             return Ok(Some(stat));
         }
+        self.stat_walking(target)
+    }
+
+    pub(super) fn stat_walking(&self, target: &Target<'_>) -> Result<Option<Stat>> {
         let mut walk = Walk::new(self, target, Missing::Refuse);
         let mut link = None;
         match stat_by_walk(&mut walk, target, &mut link) {
@@ -23,26 +26,30 @@ impl DiskTree {
             Err(error) => match (error.code, link) {
                 // `link-to-a-file/`: there is no such directory.
                 (ErrorCode::NotDirectory, Some(_)) if target.parsed.must_be_directory => Ok(None),
-                (_, Some(link)) => Ok(Some(link)),
+                (
+                    ErrorCode::LinkRefused
+                    | ErrorCode::NotFound
+                    | ErrorCode::NotDirectory
+                    | ErrorCode::AccessDenied,
+                    Some(link),
+                ) => Ok(Some(link)),
                 (ErrorCode::NotFound | ErrorCode::NotDirectory, None) => Ok(None),
-                (_, None) => Err(error),
+                _ => Err(error),
             },
         }
     }
 
-    fn stat_by_kernel(&self, target: &Target<'_>) -> Option<Stat> {
-        if self.resolver == Resolver::Walk {
-            return None;
-        }
-        let path = target.parsed.components.join("/");
-        let path = if path.is_empty() { "." } else { &path };
-        let beneath = Beneath {
-            follow_links: self.symlinks == Symlinks::Inside,
-            cached_only: false,
+    fn stat_by_kernel(&self, target: &Target<'_>) -> Result<Option<Stat>> {
+        let follow_links = self.symlinks == Symlinks::Inside;
+        let fd = match self.open_by_kernel(target, &target.parsed.components, sys::ASK, follow_links) {
+            Ok(fd) => fd,
+            Err(BeneathError::Failed(Errno::AGAIN)) => return Err(target.kept_moving()),
+            Err(BeneathError::Failed(_) | BeneathError::Unavailable) => return Ok(None),
         };
-        let fd = sys::open_beneath(self.root.as_fd(), path, sys::ASK, beneath).ok()?;
-        let stat = describe(&rustix::fs::fstat(fd).ok()?);
-        (!target.parsed.must_be_directory || stat.file_type == FileType::Directory).then_some(stat)
+        let found = rustix::fs::fstat(fd).map_err(|errno| target.os_error(errno, "looked at"))?;
+        let stat = describe(&found);
+        let fits = !target.parsed.must_be_directory || stat.file_type == FileType::Directory;
+        Ok(fits.then_some(stat))
     }
 }
 
