@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
+import { Worker } from 'node:worker_threads';
 import { alive, eventually, freshNode, PACKAGE, uniqueSeconds } from './support/processes.js';
 
 const linux = { skip: process.platform !== 'linux' && 'counts in /proc', timeout: 120_000 };
@@ -98,4 +99,20 @@ test('closing and ending Node in the middle of a command lets Node end', linux, 
   const exits = freshNode(`${PRELUDE} void ws.exec('sleep 1000'); await ws.spawn('sleep 1000'); process.exit(7);`);
   assert.equal(exits.status, 7);
   assert.ok(Date.now() - started < 30_000);
+});
+
+test("a terminated worker's commands end with it, and its environment is its own", linux, async () => {
+  const mark = uniqueSeconds();
+  const text = `const { parentPort } = require('node:worker_threads');
+    const { NodeWorkspace } = require('croft');
+    const ws = new NodeWorkspace({ root: '/tmp', inheritEnv: ['MINE'] });
+    void ws.exec('sleep ${mark}', { onOutput() {} });
+    void ws.exec('exec yes ${mark}', { onOutput() {} });
+    ws.spawn('setsid sleep ${mark} & exec sleep ${mark}').then(() => ws.exec('echo $MINE')).then(({ stdout }) => parentPort.postMessage(stdout));`;
+  const worker = new Worker(text, { eval: true, env: { PATH: process.env['PATH'], MINE: 'of the worker' } });
+  const [said] = (await once(worker, 'message')) as [string];
+  assert.equal(said, 'of the worker\n');
+  await eventually('all run', () => alive(mark) === 4);
+  await worker.terminate();
+  await eventually('none is left', () => alive(mark) === 0);
 });

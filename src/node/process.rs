@@ -16,9 +16,10 @@ use napi::bindgen_prelude::{Either, PromiseRaw, Uint8Array};
 use napi::threadsafe_function::ThreadsafeFunction;
 use napi::{Env, Status};
 use napi_derive::napi;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -112,7 +113,7 @@ pub struct NativeProcessOutput {
 #[napi]
 impl NativeCommands {
     #[napi(constructor)]
-    pub fn new(tree: &NativeTree, options: NativeCommandsOptions) -> napi::Result<Self> {
+    pub fn new(env: Env, tree: &NativeTree, options: NativeCommandsOptions) -> napi::Result<Self> {
         let disk = tree.disk_tree().ok_or_else(|| {
             Error::new(
                 ErrorCode::Unsupported,
@@ -137,9 +138,9 @@ impl NativeCommands {
             let directory = disk.upgrade().ok_or_else(closed)?.open_directory(path)?;
             Ok((directory, normalize(path, Platform::HOST)?))
         });
-        Ok(Self {
-            host: Arc::new(Host::new(options, open_directory)?),
-        })
+        let host = Arc::new(Host::new(options, open_directory)?);
+        end_with_environment(env, &host)?;
+        Ok(Self { host })
     }
 
     /// How surely a command's descendants are held on this machine.
@@ -218,6 +219,33 @@ impl NativeCommands {
     pub async fn close(&self) {
         self.host.close().await;
     }
+}
+
+thread_local! {
+    /// The hosts of this thread's environment; `None` until there was one.
+    static HOSTS: RefCell<Option<Vec<Weak<Host>>>> = const { RefCell::new(None) };
+}
+
+/// A worker that is terminated cannot close its workspaces: their commands end with its environment. One hook for
+/// all, because napi keeps each until the end.
+fn end_with_environment(env: Env, host: &Arc<Host>) -> napi::Result<()> {
+    let first = HOSTS.with_borrow_mut(|hosts| {
+        let first = hosts.is_none();
+        let hosts = hosts.get_or_insert_default();
+        hosts.retain(|host| host.strong_count() > 0);
+        hosts.push(Arc::downgrade(host));
+        first
+    });
+    if first {
+        env.add_env_cleanup_hook((), |()| {
+            let hosts = HOSTS.with_borrow_mut(Option::take).unwrap_or_default();
+            hosts
+                .iter()
+                .filter_map(Weak::upgrade)
+                .for_each(|host| host.abandon());
+        })?;
+    }
+    Ok(())
 }
 
 /// One piece at a time: the command is read no faster than JavaScript listens.

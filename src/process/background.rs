@@ -201,6 +201,11 @@ impl Background {
         Ok(process.take())
     }
 
+    /// Asks all of them to end, and waits for none.
+    pub fn end_all(&self) {
+        self.processes().iter().for_each(|process| process.kill.cancel());
+    }
+
     /// Ends all of them at once.
     pub async fn kill_all(&self, patience: Duration) {
         let running: Vec<_> = self

@@ -214,6 +214,12 @@ impl Host {
         self.background.kill_all(self.patience()).await;
     }
 
+    /// As `close`, for when nobody can wait any more.
+    pub fn abandon(&self) {
+        self.closing.cancel();
+        self.background.end_all();
+    }
+
     fn check_open(&self) -> Result<()> {
         if self.closing.is_cancelled() {
             Err(closed())
