@@ -69,6 +69,10 @@ function suite(): void {
         await assert.rejects(workspace.readFile('/etc/passwd'), code('OUTSIDE_WORKSPACE'));
         await assert.rejects(workspace.writeFile('b.txt', wrong(null)), code('INVALID_ARGUMENT', /content/));
         await assert.rejects(workspace.writeFile('b.txt', '\udfff'), code('INVALID_ARGUMENT', /surrogate/));
+        await assert.rejects(workspace.writeFile('b.txt', 'x', { createOnly: wrong('yes') }), code('INVALID_ARGUMENT'));
+        await assert.rejects(workspace.glob('*', { maxResults: wrong('many') }), code('INVALID_ARGUMENT'));
+        await assert.rejects(workspace.glob('*', { ignore: wrong([1]) }), code('INVALID_ARGUMENT'));
+        await assert.rejects(workspace.grep('x', { context: wrong(-1) }), code('INVALID_ARGUMENT', /context/));
         await assert.rejects(workspace.rename('a.txt', wrong(7)), code('INVALID_ARGUMENT', /to/));
         await assert.rejects(workspace.rm('.'), code('INVALID_ARGUMENT', /root/));
         await assert.rejects(workspace.editFile('a.txt', wrong(null)), code('INVALID_ARGUMENT'));

@@ -60,11 +60,16 @@ export declare class NativeTree {
   readText(path: string, maxBytes: number): string | Promise<string>
   readBytes(path: string, maxBytes: number): Buffer | Promise<Buffer>
   readPage(path: string, request: NativePageRequest, maxBytes: number): NativePage | Promise<NativePage>
-  write(path: string, content: string | Uint8Array, options: NativeWriteOptions, cancel?: CancelHandle | undefined | null): void | Promise<void>
+  write(path: string, content: string | Uint8Array, createOnly: boolean, createParents: boolean, durable: boolean, cancel?: CancelHandle | undefined | null): void | Promise<void>
   /** As `write`, and tells what `write_file` says: whether the file is new, whether line endings changed. */
   writeNoted(path: string, content: string, createOnly: boolean, cancel?: CancelHandle | undefined | null): NativeWritten | Promise<NativeWritten>
   edit(path: string, request: NativeEditRequest, maxBytes: number, cancel?: CancelHandle | undefined | null): NativeEditResult | Promise<NativeEditResult>
-  stat(path: string): NativeStat | null | Promise<NativeStat | null>
+  /**
+   * A stat that needs no waiting: size, modification time and mode go into `fields`, the type is returned; -1
+   * when nothing is there, -2 when only `stat` can tell. Building an object here would cost more than the stat.
+   */
+  statNow(path: string, fields: Float64Array): number
+  stat(path: string): Promise<unknown>
   readDir(path: string): NativeEntry[] | Promise<NativeEntry[]>
   makeDir(path: string): void | Promise<void>
   remove(path: string, recursive: boolean, cancel?: CancelHandle | undefined | null): void | Promise<void>
@@ -322,12 +327,6 @@ export interface NativeStat {
   size: number
   mtimeMs: number
   mode: number
-}
-
-export interface NativeWriteOptions {
-  createOnly?: boolean
-  createParents?: boolean
-  durable?: boolean
 }
 
 export interface NativeWritten {

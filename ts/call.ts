@@ -66,11 +66,18 @@ function abortError(signal: AbortSignal): WorkspaceError {
 
 /** Rebuilt here and not in Rust: an error made natively has no JavaScript stack. */
 export function fromNative(error: unknown): unknown {
-  if (!(error instanceof Error) || !error.message.startsWith(PREFIX)) return error;
+  if (!(error instanceof Error)) return error;
+  if (isConversionFailure(error)) return new WorkspaceError(`an argument has the wrong type: ${error.message}`, 'INVALID_ARGUMENT', { cause: error });
+  if (!error.message.startsWith(PREFIX)) return error;
   const { code, message, path } = JSON.parse(error.message.slice(PREFIX.length)) as NativeFailure;
   if (code === 'POLICY_DENIED') return new PermissionDeniedError(message, { path: path ?? undefined });
   if (code === 'CLOSED') return new WorkspaceClosedError(message);
   return new WorkspaceError(message, code, { path: path ?? undefined });
+}
+
+/** Node-API refused to convert an argument that the checks before let through. */
+function isConversionFailure(error: Error & { code?: unknown }): boolean {
+  return typeof error.code === 'string' && /^(InvalidArg|\w+Expected)$/.test(error.code);
 }
 
 interface NativeFailure {

@@ -1,6 +1,6 @@
 /** The file surface over a native tree; NodeWorkspace and MemoryWorkspace are this plus commands. */
 import type { NativeTree } from '#native';
-import { call } from './call.js';
+import { call, callSync, throwIfAborted } from './call.js';
 import { checkContent, checkLimit, checkString, invalid } from './check.js';
 import { WorkspaceClosedError } from './errors.js';
 import type * as api from './providers.js';
@@ -8,6 +8,12 @@ import { globRequest, grepRequest } from './tools/requests.js';
 import type { SearchSettings } from './tools/source.js';
 
 export const MAX_FILE_BYTES = 10 * 1024 * 1024;
+
+/** What `statNow` answers into and with; the order of the types is the core's. */
+const STAT_FIELDS = new Float64Array(3);
+const FILE_TYPES = ['file', 'directory', 'symlink', 'other'] as const;
+const NOTHING_THERE = -1;
+const MUST_WAIT = -2;
 
 export interface FileLimits {
   maxFileBytes: number;
@@ -46,8 +52,8 @@ export abstract class TreeFiles implements api.WorkspaceFiles {
     this.checkOpen(path);
     checkContent('content', content);
     checkLimit('content', Buffer.byteLength(content), this.limits.maxWriteBytes);
-    const { createOnly, createParents, durable, signal } = options;
-    await call((cancel) => this.tree.write(path, content, { createOnly, createParents, durable }, cancel), signal);
+    const { createOnly = false, createParents = true, durable = false, signal } = options;
+    await call((cancel) => this.tree.write(path, content, createOnly, createParents, durable, cancel), signal);
   }
 
   async editFile(path: string, edit: api.EditOptions, options?: api.CallOptions): Promise<api.EditResult> {
@@ -73,7 +79,12 @@ export abstract class TreeFiles implements api.WorkspaceFiles {
 
   async stat(path: string, options?: api.CallOptions): Promise<Required<api.FileStat> | undefined> {
     this.checkOpen(path);
-    return (await call(() => this.tree.stat(path), options?.signal)) ?? undefined;
+    throwIfAborted(options?.signal);
+    const type = callSync(() => this.tree.statNow(path, STAT_FIELDS));
+    if (type === NOTHING_THERE) return undefined;
+    if (type === MUST_WAIT) return (await call(() => this.tree.stat(path), options?.signal)) ?? undefined;
+    const [size = 0, mtimeMs = 0, mode = 0] = STAT_FIELDS;
+    return { type: FILE_TYPES[type] ?? 'other', size, mtimeMs, mode };
   }
 
   async readdir(path: string, options?: api.CallOptions): Promise<api.DirectoryEntry[]> {

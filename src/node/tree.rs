@@ -1,8 +1,9 @@
 //! Files, for JavaScript: a confined directory or a tree in memory.
 
+use super::CancelHandle;
 use super::convert::{page_request, whole};
 use super::text::{NativeEditRequest, NativeEditResult, NativePage, NativePageRequest};
-use super::{Answer, CancelHandle};
+use super::work::{Answer, Work, off_thread};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits;
 use crate::text::encoding::{self, Encoding};
@@ -11,7 +12,7 @@ use crate::text::page::{self, Page, PageReader, PageRequest};
 use crate::tree::{
     DiskOptions, DiskTree, MemoryTree, RemoveOptions, Resolver, Symlinks, Tree, UpdateOptions, WriteOptions,
 };
-use napi::bindgen_prelude::{Buffer, Either, Uint8Array};
+use napi::bindgen_prelude::{AsyncTask, Buffer, Either, Float64Array, Uint8Array};
 use napi_derive::napi;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -51,13 +52,6 @@ pub struct NativeEntry {
     pub target: Option<&'static str>,
     /// Set when the name is not UTF-8 and is shown escaped.
     pub unreadable: Option<bool>,
-}
-
-#[napi(object, object_to_js = false)]
-pub struct NativeWriteOptions {
-    pub create_only: Option<bool>,
-    pub create_parents: Option<bool>,
-    pub durable: Option<bool>,
 }
 
 #[napi(object, object_from_js = false)]
@@ -166,15 +160,17 @@ impl NativeTree {
         &self,
         path: String,
         content: Either<String, Uint8Array>,
-        options: NativeWriteOptions,
+        create_only: bool,
+        create_parents: bool,
+        durable: bool,
         cancel: Option<&CancelHandle>,
     ) -> napi::Result<Answer<()>> {
-        let defaults = WriteOptions::default();
+        let cancel = cancel.map(CancelHandle::token);
         let options = WriteOptions {
-            create_only: options.create_only.unwrap_or(defaults.create_only),
-            create_parents: options.create_parents.unwrap_or(defaults.create_parents),
-            durable: options.durable.unwrap_or(defaults.durable),
-            cancel: cancel.map(CancelHandle::token),
+            create_only,
+            create_parents,
+            durable,
+            cancel,
         };
         let tree = self.tree.clone();
         let content = Content::from(content);
@@ -231,14 +227,26 @@ impl NativeTree {
         })
     }
 
-    #[napi(ts_return_type = "NativeStat | null | Promise<NativeStat | null>")]
-    pub fn stat(&self, path: String) -> napi::Result<Answer<Option<NativeStat>>> {
-        let now = self
-            .tree
-            .stat_now(&path)
-            .map(|stat| Ok(stat?.map(NativeStat::from)));
+    /// A stat that needs no waiting: size, modification time and mode go into `fields`, the type is returned; -1
+    /// when nothing is there, -2 when only `stat` can tell. Building an object here would cost more than the stat.
+    #[napi]
+    pub fn stat_now(&self, path: String, mut fields: Float64Array) -> napi::Result<i32> {
+        let Some(answer) = self.tree.stat_now(&path) else {
+            return Ok(-2);
+        };
+        let Some(stat) = answer? else { return Ok(-1) };
+        // SAFETY: JavaScript is in this call and cannot read the array meanwhile.
+        let fields = unsafe { fields.as_mut() };
+        if let [size, mtime_ms, mode] = fields {
+            (*size, *mtime_ms, *mode) = (stat.size as f64, stat.mtime_ms, f64::from(stat.mode));
+        }
+        Ok(stat.file_type as i32)
+    }
+
+    #[napi(ts_return_type = "Promise<NativeStat | null>")]
+    pub fn stat(&self, path: String) -> AsyncTask<Work<Option<NativeStat>>> {
         let tree = self.tree.clone();
-        Answer::or_later(now, move || Ok(tree.stat(&path)?.map(NativeStat::from)))
+        off_thread(move || Ok(tree.stat(&path)?.map(NativeStat::from)))
     }
 
     #[napi(ts_return_type = "NativeEntry[] | Promise<NativeEntry[]>")]
