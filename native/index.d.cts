@@ -69,7 +69,7 @@ export declare class NativeTree {
    * when nothing is there, -2 when only `stat` can tell. Building an object here would cost more than the stat.
    */
   statNow(path: string, fields: Float64Array): number
-  stat(path: string): Promise<unknown>
+  stat(path: string): Promise<NativeStat | null>
   readDir(path: string): NativeEntry[] | Promise<NativeEntry[]>
   makeDir(path: string): void | Promise<void>
   remove(path: string, recursive: boolean, cancel?: CancelHandle | undefined | null): void | Promise<void>
