@@ -149,7 +149,7 @@ export interface ExecResult {
   /** For the model: what was killed, and what to do instead. */
   note?: string;
   /** How surely the command's descendants were held; see {@link WorkspaceCapabilities}. */
-  containment?: 'cgroup' | 'subreaper' | 'group';
+  containment?: 'cgroup' | 'subreaper' | 'group' | 'container';
 }
 
 export interface SpawnOptions extends CallOptions {
@@ -806,3 +806,144 @@ export interface CredentialBroker extends BrokerListener {
 
 /** Starts a broker. It does not keep Node alive. Fails with `INVALID_ARGUMENT` or `BROKER_FAILED`. */
 export function createCredentialBroker(options: CredentialBrokerOptions): Promise<CredentialBroker>;
+
+// ---------------------------------------------------------------- sandboxes
+
+export interface SandboxRunOptions extends CallOptions {
+  /** The program, looked up on the sandbox's own `PATH`. */
+  command: string;
+  args?: string[];
+  /** Absolute; the same path on the host and inside. */
+  cwd: string;
+  /** All that the command gets from you; nothing of the host's environment is added in a container. */
+  env?: Record<string, string>;
+  /** Written to stdin, which is at end of file otherwise. */
+  input?: string | Uint8Array;
+  /** Counts from the command's start, not from that of a container. Default: the sandbox's. */
+  timeoutMs?: number;
+  /** Per stream, default 1 MiB, marker included; head and tail are kept. */
+  maxOutputBytes?: number;
+  onOutput?: ExecOptions['onOutput'];
+  /** The directory that is made visible, absolute; `cwd` lies in it. Default: `cwd` itself. */
+  root?: string;
+}
+
+/** As {@link ExecResult}. Resolves for a non-zero exit, a timeout and an abort; rejects when nothing was started. */
+export interface SandboxResult extends ExecResult {
+  /** A process was killed because the sandbox's memory limit was reached, and not by anybody. */
+  oomKilled?: boolean;
+  /** For the model: which limit of the sandbox explains the result. */
+  hint?: string;
+}
+
+/** One method makes anything a sandbox: a container, a remote machine. `croft/testing` has tests for yours. */
+export interface SandboxAdapter {
+  /** `'host'`: no isolation; commands get the base environment of {@link NodeWorkspaceOptions}. */
+  readonly kind: 'host' | 'container' | 'os';
+  run(options: SandboxRunOptions): Promise<SandboxResult>;
+  close?(): Promise<void>;
+}
+
+export interface SandboxShellOptions {
+  /** Absolute. Commands see this directory; the `cwd` of a call is relative to it. */
+  cwd: string;
+  /** For every command. */
+  env?: Record<string, string>;
+  /**
+   * Host variables to pass on by name. `true` means all of them on the host, and none in a container, which never
+   * gets the host's `PATH` or `HOME`.
+   */
+  inheritEnv?: string[] | boolean;
+}
+
+/** A {@link ShellProvider} over a sandbox: each command line runs as `sh -c "<command>"` there. */
+export class SandboxShell implements ShellProvider, AsyncDisposable {
+  constructor(adapter: SandboxAdapter, options: SandboxShellOptions);
+  /**
+   * As {@link NodeWorkspace.exec}. Always with a timeout (default 120,000): an adapter that ignores `signal` is not
+   * waited for longer than 2 s, and its command ends with the timeout.
+   */
+  exec(command: string | string[], options?: ExecOptions): Promise<SandboxResult>;
+  /** Closes the adapter too. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** No sandbox: commands run on the host as your user, supervised as those of {@link NodeWorkspace}. */
+export class NoopSandbox implements SandboxAdapter, AsyncDisposable {
+  readonly kind: 'host';
+  run(options: SandboxRunOptions): Promise<SandboxResult>;
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export interface SubprocessSandboxOptions {
+  /** On this machine already: nothing is pulled. */
+  image: string;
+  /**
+   * `'none'` (default): no network. `'default'`: the engine's, unrestricted. `{ allow }` with a `broker`: these hosts
+   * (`name`, `*.suffix`, with or without `:port`) and those of the broker's rules, through it, and nothing else;
+   * without a `broker`: no network. Checked when the sandbox is made.
+   */
+  network?: 'none' | 'default' | { allow: string[] };
+  /** Of `createCredentialBroker()`. Commands find it in `HTTP_PROXY` and `HTTPS_PROXY`; no token enters a container. */
+  broker?: CredentialBroker;
+  /**
+   * How an allow list is kept. `'socket'` (default): no network; the proxy's listener is made inside the container and
+   * handed to the broker, so that nothing but the broker is reachable. `'network'`: an internal network with the broker
+   * on its gateway; services of the host that listen on all addresses are reachable through it too.
+   */
+  egress?: 'socket' | 'network';
+  /** Of `egress: 'network'`. One that exists is used if it is internal. Default `lousho-egress-<random>`. */
+  networkName?: string;
+  /** The engine's socket. Default: `DOCKER_HOST`, the current docker context, then the known places. */
+  socketPath?: string;
+  /** `'host'`: your own uid and gid, with a home and a `/tmp` of its own. Else as Docker's. Default: the image's. */
+  user?: 'host' | (string & {});
+  /** Bytes, or `'512m'`, `'2g'`; at least 6 MiB, no swap on top. Default: no limit. */
+  memory?: number | string;
+  /** Processors, such as 0.5. Default: no limit. */
+  cpus?: number;
+  /** Processes and threads. Default 512. */
+  pidsLimit?: number;
+  /** Only `cwd`, `/tmp` and `tmpfs` are writable. Default false. */
+  readOnlyRoot?: boolean;
+  /** Directories in memory: paths, or paths with mount options (`{ '/cache': 'size=64m' }`). */
+  tmpfs?: string[] | Record<string, string>;
+  /** Of a command that gives none. Default 120,000. */
+  timeoutMs?: number;
+  /**
+   * `'command'` (default): each command in a new container. `'pool'`: the same, with containers started ahead of need.
+   * `'session'`: one container per directory until `close()`; commands share its files and see each other's.
+   */
+  reuse?: 'command' | 'pool' | 'session';
+  /**
+   * How commands and output travel. `'socket'` (default on Linux): over a mounted socket to an init of croft's, which
+   * also ends the container when this process dies. `'attach'`: through the engine, for one in a virtual machine.
+   */
+  transport?: 'socket' | 'attach';
+  /** On every container and network. */
+  labels?: Record<string, string>;
+}
+
+/**
+ * Commands in Docker containers. Only the directory of the command is mounted, at the same path. No capabilities, no new
+ * privileges, a process limit, no core dumps, no engine socket, private IPC, no host environment. A timeout or an abort
+ * removes the container; so does the end of this process, also by SIGKILL. `SANDBOX_UNAVAILABLE` says what is missing
+ * (no engine, not running, no permission, no such image), `LOUSHO_SANDBOX_EGRESS_UNSUPPORTED` that an allow list cannot be
+ * kept here.
+ */
+export class SubprocessSandbox implements SandboxAdapter, AsyncDisposable {
+  /** Throws `INVALID_ARGUMENT` for a wrong option. The engine is looked for at the first command. */
+  constructor(options: SubprocessSandboxOptions);
+  readonly kind: 'container';
+  /** As checked: names in lower case and ASCII. */
+  readonly network: 'none' | 'default' | { allow: string[] };
+  /**
+   * `cwd` (or `root`) must exist and be a project's directory: system directories and home directories are refused.
+   */
+  run(options: SandboxRunOptions): Promise<SandboxResult>;
+  /** Ends every command; when it returns, no container and no network of this sandbox is left. Idempotent. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}

@@ -45,6 +45,12 @@ export declare class NativeListener {
   close(drainMs: number): Promise<void>
 }
 
+export declare class NativeSandbox {
+  constructor(options: NativeSandboxOptions, broker?: NativeBroker | undefined | null)
+  run(request: NativeRunRequest, cancel?: CancelHandle | undefined | null, onOutput?: OnOutput | undefined | null): Promise<NativeRunResult>
+  close(): Promise<void>
+}
+
 export declare class NativeTree {
   glob(request: NativeSearchRequest, cancel?: CancelHandle | undefined | null): Promise<NativeGlobResult>
   globText(request: NativeSearchRequest, cancel?: CancelHandle | undefined | null): Promise<string>
@@ -84,9 +90,15 @@ export declare class NativeTree {
 
 export declare function applyEdit(text: string, request: NativeEditRequest): NativeEditResult
 
+/** The hosts of an allow list as they are compared, or an error for what is none. */
+export declare function checkAllowList(hosts: Array<string>): Array<string>
+
 export declare function clipText(text: string, maxChars: number): string
 
 export declare function formatPage(text: string, request: NativePageRequest): NativePage
+
+/** Whether a list of names to inherit may carry this variable. */
+export declare function isInheritable(name: string): boolean
 
 export interface NativeBrokerEvent {
   kind: 'request' | 'tunnel' | 'upgrade' | 'connection'
@@ -287,6 +299,44 @@ export interface NativeRuleHeader {
   name: string
   /** The text, or the number of the function to ask. */
   value: string | number
+}
+
+export interface NativeRunRequest {
+  command: Array<string>
+  root: string
+  cwd: string
+  env: Record<string, string>
+  input?: string | Uint8Array
+  timeoutMs: number
+  maxOutputBytes: number
+}
+
+export interface NativeRunResult {
+  exec: NativeExecResult
+  oomKilled: boolean
+  hint?: string
+}
+
+export interface NativeSandboxOptions {
+  image: string
+  /** `none`, `default` or `allow`. */
+  network: string
+  allow: Array<string>
+  egress?: 'socket' | 'network'
+  networkName?: string
+  socketPath?: string
+  /** `host` for the caller's own. */
+  user?: string
+  memory?: string
+  cpus?: number
+  pidsLimit: number
+  readOnlyRoot: boolean
+  tmpfs: Record<string, string>
+  labels: Record<string, string>
+  reuse: 'command' | 'pool' | 'session'
+  transport?: 'socket' | 'attach'
+  /** `process.env` as JSON: where the engine is. */
+  hostEnv: string
 }
 
 export interface NativeSearchRequest {

@@ -8,6 +8,7 @@
 //! - `policy`: allow, ask, deny: pure decisions about paths and commands
 //! - `process`: commands, supervised by `croft-exec`
 //! - `broker`: the credential broker
+//! - `sandbox`: commands apart from the host, in containers
 //! - `node`: the napi bindings, and nothing else
 
 pub mod broker;
@@ -19,6 +20,7 @@ mod node;
 pub mod path;
 pub mod policy;
 pub mod process;
+pub mod sandbox;
 pub mod search;
 pub mod text;
 pub mod tree;

@@ -2,6 +2,7 @@
 export { createCredentialBroker } from './broker.js';
 export { PermissionDeniedError, WorkspaceClosedError, WorkspaceError } from './errors.js';
 export { MemoryWorkspace } from './memory.js';
+export { NoopSandbox, SandboxShell, SubprocessSandbox } from './sandbox.js';
 export { applyEdit, clipText, formatPage, normalizeWorkspacePath, stripAnsi } from './text.js';
 export { createFsTools } from './tools/fs.js';
 export { createProcessTools } from './tools/process.js';

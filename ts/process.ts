@@ -38,7 +38,7 @@ export class Commands {
     if (signal?.aborted) onAbort();
     signal?.addEventListener('abort', onAbort, { once: true });
     try {
-      return result(await this.#native.exec(request, cancel, onOutput));
+      return execResult(await this.#native.exec(request, cancel, onOutput));
     } catch (error) {
       throw fromNative(error);
     } finally {
@@ -146,7 +146,7 @@ function checkLeftover(leftover: unknown): 'kill' | 'keep' {
 type Listener = NonNullable<api.ExecOptions['onOutput']>;
 
 /** A listener that throws must not end Node, nor the command: it is told once. */
-function guarded(onOutput: Listener): Listener {
+export function guarded(onOutput: Listener): Listener {
   let told = false;
   return (output) => {
     try {
@@ -158,7 +158,7 @@ function guarded(onOutput: Listener): Listener {
   };
 }
 
-function result(native: NativeExecResult): api.ExecResult {
+export function execResult(native: NativeExecResult): api.ExecResult {
   const { stdout, stderr, exitCode, timedOut, droppedBytes, durationMs } = native;
   return {
     stdout,

@@ -186,7 +186,6 @@ impl NativeBroker {
     }
 
     /// For the sandboxes, whose commands go through it.
-    #[allow(dead_code)]
     pub(crate) fn shared(&self) -> Arc<Broker> {
         self.broker.clone()
     }

@@ -7,6 +7,8 @@ mod convert;
 mod failure;
 #[cfg(unix)]
 mod process;
+#[cfg(unix)]
+mod sandbox;
 mod search;
 mod text;
 mod tree;

@@ -24,9 +24,9 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// Pieces of live output on their way to JavaScript; more make the command wait.
-const LIVE_PIECES: usize = 16;
+pub(super) const LIVE_PIECES: usize = 16;
 
-type OnOutput = ThreadsafeFunction<NativeLiveOutput, (), NativeLiveOutput, Status, false, true>;
+pub(super) type OnOutput = ThreadsafeFunction<NativeLiveOutput, (), NativeLiveOutput, Status, false, true>;
 
 /// The commands of one workspace.
 #[napi]
@@ -249,7 +249,7 @@ fn end_with_environment(env: Env, host: &Arc<Host>) -> napi::Result<()> {
 }
 
 /// One piece at a time: the command is read no faster than JavaScript listens.
-async fn deliver(mut pieces: mpsc::Receiver<(Stream, String)>, listener: OnOutput) {
+pub(super) async fn deliver(mut pieces: mpsc::Receiver<(Stream, String)>, listener: OnOutput) {
     while let Some((stream, text)) = pieces.recv().await {
         let stream = match stream {
             Stream::Stdout => "stdout",

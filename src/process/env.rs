@@ -91,6 +91,11 @@ fn runs_code_at_start(name: &str) -> bool {
             .any(|prefix| name.starts_with(prefix))
 }
 
+/// Whether a list of names to inherit may carry this variable.
+pub fn inheritable(name: &str) -> bool {
+    !runs_code_at_start(name)
+}
+
 /// Refuses what no environment can hold. `label` names the option in the message.
 pub fn validate(variables: &[(String, String)], label: &str) -> Result<()> {
     for (name, value) in variables {

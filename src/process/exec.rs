@@ -86,6 +86,8 @@ pub type LiveOutput = mpsc::Sender<(Stream, String)>;
 pub struct Outcome {
     pub result: ExecResult,
     pub kept: Option<Running>,
+    /// The supervisor has said that nothing of the command is alive. False when it was killed, or gave no answer.
+    pub all_gone: bool,
 }
 
 /// Resolves however the command ends; fails only when nothing could be started.
@@ -113,6 +115,7 @@ where
         return Ok(Outcome {
             result: not_started(Ended::ByAbort, began),
             kept: None,
+            all_gone: true,
         });
     }
     let argv = request.command.argv()?;
@@ -143,6 +146,7 @@ where
                 return Ok(Outcome {
                     result: not_started(ended, began),
                     kept: None,
+                    all_gone: false,
                 });
             }
         },
@@ -161,6 +165,7 @@ where
         status: None,
         left: None,
         done: false,
+        told: false,
         ended: Ended::ByItself,
         settle_at: None,
         buffer: vec![0; READ_BYTES],
@@ -195,7 +200,7 @@ impl CommandLine {
     }
 }
 
-fn not_started(ended: Ended, began: Instant) -> ExecResult {
+pub fn not_started(ended: Ended, began: Instant) -> ExecResult {
     ExecResult {
         stdout: String::new(),
         stderr: String::new(),
@@ -334,8 +339,10 @@ struct Call {
     status: Option<i32>,
     /// How many processes outlived it.
     left: Option<u32>,
-    /// Nothing of the command is alive.
+    /// Nothing of the command is alive, or nobody is left to ask.
     done: bool,
+    /// The supervisor has said so.
+    told: bool,
     ended: Ended,
     /// The call is over then, whatever is still open.
     settle_at: Option<Instant>,
@@ -408,11 +415,15 @@ impl Call {
             Some(Event::Exited { status, alone }) => {
                 self.status = Some(status);
                 self.done |= alone;
+                self.told |= alone;
                 self.input = None;
                 self.settle_at.get_or_insert(Instant::now() + DRAIN);
             }
             Some(Event::Left { count }) => self.left = Some(count),
-            Some(Event::Done) => self.done = true,
+            Some(Event::Done) => {
+                self.done = true;
+                self.told = true;
+            }
             // Out of turn, or the end of the channel: the helper is not to be relied on any more.
             Some(Event::Forked { .. } | Event::Started { .. } | Event::Failed { .. }) | None => {
                 self.link = None;
@@ -502,7 +513,11 @@ impl Call {
             }),
             _ => None,
         };
-        Outcome { result, kept }
+        Outcome {
+            result,
+            kept,
+            all_gone: self.told,
+        }
     }
 
     fn note(&self, timeout: Option<Duration>) -> Option<String> {

@@ -14,6 +14,8 @@ pub mod exec;
 #[cfg(unix)]
 mod helper;
 #[cfg(unix)]
+pub use helper::path as helper_path;
+#[cfg(unix)]
 pub mod host;
 mod newest;
 #[cfg(unix)]
