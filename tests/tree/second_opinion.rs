@@ -141,6 +141,27 @@ proptest! {
     }
 
     #[test]
+    fn memory_is_a_twin(
+        calls in prop::collection::vec((prop::sample::select(OPERATIONS.to_vec()), path()), 30),
+        moves in prop::collection::vec((path(), path(), any::<bool>()), 30),
+    ) {
+        let ground = Ground::new();
+        let disk = ground.tree(BOTH[0]);
+        let memory = croft::tree::MemoryTree::default();
+        for ((operation, path), (from, to, overwrite)) in calls.iter().zip(&moves) {
+            let answers = [&disk as &dyn Tree, &memory].map(|tree| {
+                let _ = call(tree, "write", "movable");
+                (call(tree, operation, path), Answer::from(tree.rename(from, to, *overwrite).map(|()| "")))
+            });
+            prop_assert_eq!(&answers[0], &answers[1], "{} {:?}, {:?} -> {:?} {}", operation, path, from, to, overwrite);
+        }
+        let files = memory.snapshot();
+        for (path, file) in &files {
+            prop_assert_eq!(disk.read(path, 1000), Ok(file.content().to_vec()));
+        }
+    }
+
+    #[test]
     fn no_sequence_of_changes_gets_out(
         made in prop::collection::vec(made(), 1..14),
         calls in prop::collection::vec((prop::sample::select(OPERATIONS.to_vec()), path()), 12),

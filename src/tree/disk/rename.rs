@@ -6,7 +6,7 @@ use super::lock::{Key, lock};
 use super::resolve::Located;
 use super::sys::{self, Existing};
 use super::walk::Missing;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorCode, Result};
 use crate::tree::refusal::Target;
 use rustix::fs::{AtFlags, FileType};
 use rustix::io::Errno;
@@ -22,10 +22,10 @@ impl DiskTree {
         let from = self
             .locate(source, Missing::Refuse)?
             .ok_or_else(|| source.is_root("renamed"))?;
-        // Before parents of the new name are made.
-        let moves_directory = self.is_directory_at(source, &from)?;
+        let moved_directory = self.directory_at(source, &from)?;
+        let moves_directory = moved_directory.is_some();
         let to = self
-            .locate(target, Missing::Create)?
+            .locate_new(target, moved_directory)?
             .ok_or_else(|| target.is_root("replaced"))?;
 
         let mut keys = [
@@ -61,14 +61,32 @@ impl DiskTree {
         .map_err(|errno| refusal(source, target, errno))
     }
 
-    fn is_directory_at(&self, source: &Target<'_>, from: &Located<'_>) -> Result<bool> {
+    /// Makes missing parents of the new name, unless it is clear already that the rename will be refused.
+    fn locate_new(
+        &self,
+        target: &Target<'_>,
+        moved_directory: Option<(u64, u64)>,
+    ) -> Result<Option<Located<'_>>> {
+        match self.locate(target, Missing::Refuse) {
+            Err(error) if error.code == ErrorCode::NotFound => {
+                if target.parsed.must_be_directory && moved_directory.is_none() {
+                    return Err(error);
+                }
+                self.locate_beside(target, moved_directory)
+            }
+            located => located,
+        }
+    }
+
+    /// Device and inode, if it is a directory.
+    fn directory_at(&self, source: &Target<'_>, from: &Located<'_>) -> Result<Option<(u64, u64)>> {
         match rustix::fs::statat(from.dir.as_fd(), &from.name[..], AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => {
                 let is_directory = super::raw_type(&stat) == FileType::Directory;
                 if from.must_be_directory && !is_directory {
                     return Err(source.not_directory());
                 }
-                Ok(is_directory)
+                Ok(is_directory.then(|| super::identity(&stat)))
             }
             Err(Errno::NOENT) => Err(self.not_found_in(from.dir.as_fd(), source)),
             Err(errno) => Err(source.os_error(errno, "renamed")),

@@ -151,6 +151,21 @@ impl DiskTree {
         self.located(walk, target, step).map(Some)
     }
 
+    /// Where a renamed directory goes, with its missing parents made, but none of them inside itself.
+    pub(super) fn locate_beside(
+        &self,
+        target: &Target<'_>,
+        moving: Option<(u64, u64)>,
+    ) -> Result<Option<Located<'_>>> {
+        let mut walk = Walk::new(self, target, Missing::Create);
+        walk.moving = moving;
+        let Some(step) = self.walk_to(&mut walk, target, Last::Keep)? else {
+            return Ok(None);
+        };
+        walk.refuse_protected(&step.name)?;
+        self.located(walk, target, step).map(Some)
+    }
+
     /// Where a file lies that is only read.
     pub(super) fn locate_for_reading(&self, target: &Target<'_>) -> Result<Option<Located<'_>>> {
         let mut walk = Walk::new(self, target, Missing::Refuse);

@@ -37,6 +37,8 @@ pub(super) struct Walk<'t, 'p> {
     stack: Vec<(OwnedFd, Vec<u8>)>,
     /// Last first.
     pending: Vec<Step>,
+    /// The directory that is being moved: nothing is made in it.
+    pub(super) moving: Option<(u64, u64)>,
     links_followed: u32,
     must_be_directory: bool,
 }
@@ -53,6 +55,7 @@ impl<'t, 'p> Walk<'t, 'p> {
             missing,
             stack: Vec::new(),
             pending: target.parsed.components.iter().rev().map(step).collect(),
+            moving: None,
             links_followed: 0,
             must_be_directory: target.parsed.must_be_directory,
         }
@@ -137,10 +140,17 @@ impl<'t, 'p> Walk<'t, 'p> {
     pub(super) fn create(&self, name: &[u8]) -> Result<()> {
         self.refuse_protected(name)?;
         self.tree.refuse_virtual(self.target, self.here())?;
+        if self.moving.is_some() && self.stack.iter().any(|(fd, _)| self.is_moving(fd)) {
+            return Err(self.target.moved_into_itself());
+        }
         match rustix::fs::mkdirat(self.here(), name, Mode::from_raw_mode(0o777)) {
             Ok(()) | Err(Errno::EXIST) => Ok(()),
             Err(errno) => Err(self.target.os_error(errno, "created")),
         }
+    }
+
+    fn is_moving(&self, fd: &OwnedFd) -> bool {
+        rustix::fs::fstat(fd).is_ok_and(|stat| Some(super::identity(&stat)) == self.moving)
     }
 
     /// Refuses when a resolved name, or `last` below them, is protected: a link may have led there.

@@ -52,12 +52,16 @@ impl DiskTree {
     ) -> Result<()> {
         let cancel = options.cancel.as_ref();
         target.check_cancel(cancel)?;
-        let missing = if options.create_parents {
+        // `new/x/` cannot become a file: no directory is made to find that out.
+        let missing = if options.create_parents && !target.parsed.must_be_directory {
             Missing::Create
         } else {
             Missing::Refuse
         };
         let held = self.hold(target, missing, OFlags::WRONLY, cancel)?;
+        if held.at.must_be_directory && held.old.is_none() {
+            return Err(target.is_directory());
+        }
         if options.create_only && held.old.is_some() {
             return Err(target.exists());
         }
@@ -154,7 +158,6 @@ impl DiskTree {
     fn open_old(&self, target: &Target<'_>, at: &Located<'_>, access: OFlags) -> Result<Found> {
         // Looked at before it is opened: opening a FIFO for writing would wake its reader.
         match rustix::fs::statat(at.dir.as_fd(), &at.name[..], AtFlags::SYMLINK_NOFOLLOW) {
-            Err(Errno::NOENT) if at.must_be_directory => return Err(target.is_directory()),
             Err(Errno::NOENT) => return Ok(Found::Plain(None)),
             Err(errno) => return Err(target.os_error(errno, "written")),
             Ok(stat) => match super::raw_type(&stat) {

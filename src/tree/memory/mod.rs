@@ -103,10 +103,10 @@ impl MemoryTree {
             Found::Root(_) | Found::Directory(_) => return Err(target.is_directory()),
             Found::File(_) if options.create_only => return Err(target.exists()),
             Found::File(file) => file.mode,
-            Found::NoParent if !options.create_parents => return Err(target.not_found()),
-            Found::Nothing { .. } | Found::NoParent if target.parsed.must_be_directory => {
-                return Err(target.is_directory());
+            Found::NoParent if !options.create_parents || target.parsed.must_be_directory => {
+                return Err(target.not_found());
             }
+            Found::Nothing { .. } if target.parsed.must_be_directory => return Err(target.is_directory()),
             Found::Nothing { .. } | Found::NoParent => NEW_FILE_MODE,
         };
         target.check_cancel(options.cancel.as_ref())?;
@@ -231,7 +231,9 @@ impl Tree for MemoryTree {
     }
 
     fn make_dir(&self, path: &str) -> Result<()> {
-        let target = Target::parse_for_change(path, &self.protected)?;
+        let mut target = Target::parse_for_change(path, &self.protected)?;
+        // A directory is what is asked for either way.
+        target.parsed.must_be_directory = false;
         let mut root = self.write_root();
         let place = find(&root, &target)?;
         match place.found {
@@ -273,7 +275,9 @@ impl Tree for MemoryTree {
 
     fn rename(&self, from: &str, to: &str, overwrite: bool) -> Result<()> {
         let source = Target::parse_for_change(from, &self.protected)?;
-        let target = Target::parse_for_change(to, &self.protected)?;
+        let mut target = Target::parse_for_change(to, &self.protected)?;
+        // Looked at below: that something exists is said first.
+        let slash = std::mem::take(&mut target.parsed.must_be_directory);
         let mut root = self.write_root();
         let from_place = find(&root, &source)?;
         let moves_directory = match from_place.found {
@@ -291,6 +295,9 @@ impl Tree for MemoryTree {
         match to_place.found {
             Found::Root(_) => return Err(target.is_root("replaced")),
             Found::File(_) | Found::Directory(_) if !overwrite => return Err(target.exists()),
+            // A file cannot become `x/`.
+            Found::NoParent if slash && !moves_directory => return Err(target.not_found()),
+            _ if slash && !moves_directory => return Err(target.not_directory()),
             _ if from_names == to_names => return Ok(()),
             _ if moves_directory && to_names.starts_with(from_names) => {
                 return Err(source.moved_into_itself());
@@ -299,11 +306,6 @@ impl Tree for MemoryTree {
             Found::File(_) if moves_directory => return Err(target.replaces_file()),
             Found::Directory(_) if !moves_directory => return Err(target.replaces_directory()),
             Found::Directory(directory) if !directory.children.is_empty() => return Err(target.not_empty()),
-            Found::Nothing { .. } | Found::NoParent
-                if target.parsed.must_be_directory && !moves_directory =>
-            {
-                return Err(target.not_directory());
-            }
             Found::File(_) | Found::Directory(_) | Found::Nothing { .. } | Found::NoParent => {}
         }
         let (from_names, to_names) = (from_place.names, to_place.names);
