@@ -21,6 +21,7 @@ if (denied) {
   test('every special check belongs to a case', checkIds);
   describe('disk', () => runFileCases('disk'));
   describe('memory', () => runFileCases('memory'));
+  describe('a plain JavaScript provider', () => runFileCases('provider'));
   for (const errno of ['ENOSYS', 'EPERM']) {
     test(`disk, openat2 denied with ${errno}`, { skip: process.platform !== 'linux' && 'openat2 is Linux' }, () => runDenied(errno));
   }

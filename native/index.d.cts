@@ -45,6 +45,19 @@ export declare class NativeListener {
   close(drainMs: number): Promise<void>
 }
 
+export declare class NativeMirror {
+  constructor()
+  list(path: string, entries: Array<NativeMirrorEntry>): void
+  /** The directory cannot be listed. */
+  shut(path: string): void
+  /** `null`: the file cannot be read. */
+  fill(path: string, content?: string | Uint8Array | undefined | null): void
+  globText(request: NativeSearchRequest, cancel?: CancelHandle | undefined | null): Promise<NativeMirrorAnswer>
+  /** A step limit counts only when nothing is missing: the line may lie behind what comes in later. */
+  grepText(request: NativeSearchRequest, cancel?: CancelHandle | undefined | null): Promise<NativeMirrorAnswer>
+  listText(request: NativeSearchRequest, cancel?: CancelHandle | undefined | null): Promise<NativeMirrorAnswer>
+}
+
 export declare class NativeSandbox {
   constructor(options: NativeSandboxOptions, broker?: NativeBroker | undefined | null)
   run(request: NativeRunRequest, cancel?: CancelHandle | undefined | null, onOutput?: OnOutput | undefined | null): Promise<NativeRunResult>
@@ -99,6 +112,9 @@ export declare function formatPage(text: string, request: NativePageRequest): Na
 
 /** Whether a list of names to inherit may carry this variable. */
 export declare function isInheritable(name: string): boolean
+
+/** One directory as a provider lists it, in the words of `list_dir`. */
+export declare function listingText(entries: Array<NativeMirrorEntry>, maxResults: number, maxChars: number): string
 
 export interface NativeBrokerEvent {
   kind: 'request' | 'tunnel' | 'upgrade' | 'connection'
@@ -245,6 +261,19 @@ export interface NativeListenOptions {
 export interface NativeLiveOutput {
   stream: 'stdout' | 'stderr'
   text: string
+}
+
+/** An answer that holds once nothing is missing any more. */
+export interface NativeMirrorAnswer {
+  text: string
+  /** Directories that were entered and not listed, files that were read and not filled; in order. */
+  directories: Array<string>
+  files: Array<string>
+}
+
+export interface NativeMirrorEntry {
+  name: string
+  type: 'file' | 'directory' | 'symlink' | 'other'
 }
 
 export interface NativePage {

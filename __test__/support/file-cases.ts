@@ -23,7 +23,6 @@ const AREAS = ['confine.path', 'confine.symlink', 'confine.race', 'confine.speci
 const PROVIDER_AREAS = ['list', ...SEARCH_AREAS];
 
 const LEFT_OUT_OF_PROVIDER: Record<string, string> = {
-  'GI-014': 'a provider is not asked for .git/info/exclude: most do not hold .git as files',
   'RT-003': 'is about the native search; a provider is copied from first',
   'RT-005': 'is about the native search; a provider is copied from first',
 };

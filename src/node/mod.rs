@@ -5,6 +5,7 @@ mod broker;
 mod cancel;
 mod convert;
 mod failure;
+mod mirror;
 #[cfg(unix)]
 mod process;
 #[cfg(unix)]

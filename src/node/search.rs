@@ -8,9 +8,9 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::search::regex::{LineMatch, Matcher};
 use crate::search::{
     self, Cancel, GlobRequest, GrepRequest, ListEntry, ListRequest, ListResult, ShownLine, Skipped,
-    WalkOptions,
+    WalkOptions, Walkable,
 };
-use crate::tree::{Entry, Tree};
+use crate::tree::FileType;
 use napi::bindgen_prelude::PromiseRaw;
 use napi::{Env, bindgen_prelude::ToNapiValue};
 use napi_derive::napi;
@@ -74,7 +74,7 @@ impl NativeTree {
         request: NativeSearchRequest,
         cancel: Option<&CancelHandle>,
     ) -> napi::Result<PromiseRaw<'env, NativeGlobResult>> {
-        self.search(env, request, cancel, |tree, request, cancel| {
+        run(env, self.tree(), request, cancel, |tree, request, cancel| {
             let found = search::glob(tree, &request.glob_request()?, cancel)?;
             Ok(NativeGlobResult {
                 truncated: found.truncated(),
@@ -92,9 +92,8 @@ impl NativeTree {
         request: NativeSearchRequest,
         cancel: Option<&CancelHandle>,
     ) -> napi::Result<PromiseRaw<'env, String>> {
-        self.search(env, request, cancel, |tree, request, cancel| {
-            let found = search::glob(tree, &request.glob_request()?, cancel)?;
-            Ok(search::glob_text(&found, request.max_chars()?))
+        run(env, self.tree(), request, cancel, |tree, request, cancel| {
+            glob_text(tree, request, cancel)
         })
     }
 
@@ -105,7 +104,7 @@ impl NativeTree {
         request: NativeSearchRequest,
         cancel: Option<&CancelHandle>,
     ) -> napi::Result<PromiseRaw<'env, NativeGrepResult>> {
-        self.search(env, request, cancel, |tree, request, cancel| {
+        run(env, self.tree(), request, cancel, |tree, request, cancel| {
             let context = request.context()?;
             let found = grep(tree, request, cancel)?;
             Ok(NativeGrepResult {
@@ -130,9 +129,8 @@ impl NativeTree {
         request: NativeSearchRequest,
         cancel: Option<&CancelHandle>,
     ) -> napi::Result<PromiseRaw<'env, String>> {
-        self.search(env, request, cancel, |tree, request, cancel| {
-            let found = grep(tree, request, cancel)?;
-            Ok(search::grep_text(&found, request.max_chars()?))
+        run(env, self.tree(), request, cancel, |tree, request, cancel| {
+            grep_text(tree, request, cancel)
         })
     }
 
@@ -143,39 +141,97 @@ impl NativeTree {
         request: NativeSearchRequest,
         cancel: Option<&CancelHandle>,
     ) -> napi::Result<PromiseRaw<'env, String>> {
-        self.search(env, request, cancel, |tree, request, cancel| {
-            let list = if request.recursive == Some(true) {
-                search::list(tree, &request.list_request()?, cancel)?
-            } else {
-                one_level(tree.read_dir(&request.path, false)?, request.max_results()?)
-            };
-            Ok(search::list_text(&list, request.max_chars()?))
+        run(env, self.tree(), request, cancel, |tree, request, cancel| {
+            if request.recursive == Some(true) {
+                return list_text(tree, request, cancel);
+            }
+            let entries = tree.read_dir(&request.path, false)?;
+            let entries = entries
+                .into_iter()
+                .map(|entry| (entry.name, entry.file_type))
+                .collect();
+            listing_text(entries, request.max_results, request.max_chars)
         })
     }
 }
 
-impl NativeTree {
-    fn search<'env, T: ToNapiValue + Send + 'static>(
-        &self,
-        env: &'env Env,
-        request: NativeSearchRequest,
-        cancel: Option<&CancelHandle>,
-        job: impl FnOnce(&dyn Tree, &NativeSearchRequest, &dyn Cancel) -> Result<T> + Send + 'static,
-    ) -> napi::Result<PromiseRaw<'env, T>> {
-        let tree: Arc<dyn Tree> = self.tree();
-        let token = cancel.map_or_else(CancellationToken::new, CancelHandle::token);
-        env.spawn_future(async move {
-            // A panic is caught by the join handle and must not end the process.
-            let done = tokio::task::spawn_blocking(move || job(&*tree, &request, &token)).await;
-            let failed = |_| {
-                Error::new(
-                    ErrorCode::Internal,
-                    "the search failed unexpectedly; please report it",
-                )
-            };
-            Ok(done.map_err(failed)??)
-        })
-    }
+/// Runs `job` off the event loop, with a token that `cancel` sets.
+pub(super) fn run<'env, P, T>(
+    env: &'env Env,
+    place: Arc<P>,
+    request: NativeSearchRequest,
+    cancel: Option<&CancelHandle>,
+    job: impl FnOnce(&P, &NativeSearchRequest, &dyn Cancel) -> Result<T> + Send + 'static,
+) -> napi::Result<PromiseRaw<'env, T>>
+where
+    P: ?Sized + Send + Sync + 'static,
+    T: ToNapiValue + Send + 'static,
+{
+    let token = cancel.map_or_else(CancellationToken::new, CancelHandle::token);
+    env.spawn_future(async move {
+        // A panic is caught by the join handle and must not end the process.
+        let done = tokio::task::spawn_blocking(move || job(&place, &request, &token)).await;
+        let failed = |_| {
+            Error::new(
+                ErrorCode::Internal,
+                "the search failed unexpectedly; please report it",
+            )
+        };
+        Ok(done.map_err(failed)??)
+    })
+}
+
+pub(super) fn glob_text(
+    place: &(impl Walkable + ?Sized),
+    request: &NativeSearchRequest,
+    cancel: &dyn Cancel,
+) -> Result<String> {
+    let found = search::glob(place, &request.glob_request()?, cancel)?;
+    Ok(search::glob_text(&found, request.max_chars()?))
+}
+
+pub(super) fn grep_text(
+    place: &(impl Walkable + ?Sized),
+    request: &NativeSearchRequest,
+    cancel: &dyn Cancel,
+) -> Result<String> {
+    let found = grep(place, request, cancel)?;
+    Ok(search::grep_text(&found, request.max_chars()?))
+}
+
+pub(super) fn list_text(
+    place: &(impl Walkable + ?Sized),
+    request: &NativeSearchRequest,
+    cancel: &dyn Cancel,
+) -> Result<String> {
+    let found = search::list(place, &request.list_request()?, cancel)?;
+    Ok(search::list_text(&found, request.max_chars()?))
+}
+
+/// A listing of one directory, in the words of the recursive one.
+pub(super) fn listing_text(
+    mut entries: Vec<(String, FileType)>,
+    max_results: f64,
+    max_chars: f64,
+) -> Result<String> {
+    let max_results = whole("maxResults", max_results, 1)? as usize;
+    let stop = (entries.len() > max_results).then_some(search::Stop::MaxResults);
+    let files_scanned = entries.len();
+    entries.sort();
+    let entries = entries.into_iter().take(max_results);
+    let entries = entries
+        .map(|(path, file_type)| ListEntry { path, file_type })
+        .collect();
+    let list = ListResult {
+        entries,
+        stop,
+        files_scanned,
+        skipped: Skipped::default(),
+    };
+    Ok(search::list_text(
+        &list,
+        whole("maxOutputChars", max_chars, 1)? as usize,
+    ))
 }
 
 impl NativeSearchRequest {
@@ -235,8 +291,12 @@ impl NativeSearchRequest {
 }
 
 /// A step limit is a failure: what lies behind it was not looked at.
-fn grep(tree: &dyn Tree, request: &NativeSearchRequest, cancel: &dyn Cancel) -> Result<search::GrepResult> {
-    let found = search::grep(tree, &request.grep_request()?, cancel)?;
+fn grep(
+    place: &(impl Walkable + ?Sized),
+    request: &NativeSearchRequest,
+    cancel: &dyn Cancel,
+) -> Result<search::GrepResult> {
+    let found = search::grep(place, &request.grep_request()?, cancel)?;
     match search::step_limit_error(&found) {
         Some(error) => Err(error),
         None => Ok(found),
@@ -259,24 +319,6 @@ pub fn regex_test(pattern: String, ignore_case: bool, lines: Vec<String>) -> nap
 
 fn unreadable(skipped: &Skipped) -> u32 {
     (skipped.unreadable_files + skipped.unreadable_directories) as u32
-}
-
-/// A listing of one directory, in the words of the recursive one.
-fn one_level(entries: Vec<Entry>, max_results: usize) -> ListResult {
-    let stop = (entries.len() > max_results).then_some(search::Stop::MaxResults);
-    let files_scanned = entries.len();
-    let entries = entries.into_iter().take(max_results);
-    ListResult {
-        entries: entries
-            .map(|entry| ListEntry {
-                path: entry.name,
-                file_type: entry.file_type,
-            })
-            .collect(),
-        stop,
-        files_scanned,
-        skipped: Skipped::default(),
-    }
 }
 
 /// Each matching line of a file with the lines around it.

@@ -2,10 +2,10 @@
 
 use super::budget::{Cancel, Clock, Stop};
 use super::glob::Glob;
-use super::walk::{Found, Output, Skipped, Visitor, WalkOptions, walk};
+use super::walk::{Found, Output, Skipped, Visitor, WalkOptions, Walkable, walk};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits;
-use crate::tree::{FileType, Tree, WalkStart};
+use crate::tree::{FileType, WalkStart};
 
 #[derive(Clone)]
 pub struct GlobRequest {
@@ -44,7 +44,11 @@ impl GlobResult {
 }
 
 /// The regular files below `request.path` that match.
-pub fn glob(tree: &dyn Tree, request: &GlobRequest, cancel: &dyn Cancel) -> Result<GlobResult> {
+pub fn glob(
+    tree: &(impl Walkable + ?Sized),
+    request: &GlobRequest,
+    cancel: &dyn Cancel,
+) -> Result<GlobResult> {
     let glob = Glob::new(&request.pattern)?;
     let start = directory(tree, &request.path)?;
     let out = walk(
@@ -93,7 +97,11 @@ pub struct ListEntry {
 }
 
 /// Everything below `request.path`.
-pub fn list(tree: &dyn Tree, request: &ListRequest, cancel: &dyn Cancel) -> Result<ListResult> {
+pub fn list(
+    tree: &(impl Walkable + ?Sized),
+    request: &ListRequest,
+    cancel: &dyn Cancel,
+) -> Result<ListResult> {
     let start = directory(tree, &request.path)?;
     let out = walk(start, &request.walk, None, &Entries, request.max_results, cancel)?;
     Ok(ListResult {
@@ -104,8 +112,8 @@ pub fn list(tree: &dyn Tree, request: &ListRequest, cancel: &dyn Cancel) -> Resu
     })
 }
 
-fn directory(tree: &dyn Tree, path: &str) -> Result<WalkStart> {
-    match tree.open_walk(path)? {
+fn directory(tree: &(impl Walkable + ?Sized), path: &str) -> Result<WalkStart> {
+    match tree.start_walk(path)? {
         WalkStart::File { path, .. } => {
             let message = format!("{path:?} is a file: give the directory to search in as path");
             Err(Error::new(ErrorCode::NotDirectory, message).at(path))

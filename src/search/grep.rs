@@ -4,10 +4,10 @@ use super::budget::{Cancel, Clock, Stop};
 use super::glob::Glob;
 use super::lines::{End, LineOptions, ShownLine, search_buffer};
 use super::regex::Matcher;
-use super::walk::{Found, Output, Skip, Skipped, Visitor, WalkOptions, aborted, walk};
+use super::walk::{Found, Output, Skip, Skipped, Visitor, WalkOptions, Walkable, aborted, walk};
 use crate::error::{ErrorCode, Result};
 use crate::limits;
-use crate::tree::{FileRead, Tree};
+use crate::tree::FileRead;
 
 #[derive(Clone)]
 pub struct GrepRequest {
@@ -71,14 +71,18 @@ pub struct FileMatches {
     pub matches: usize,
 }
 
-pub fn grep(tree: &dyn Tree, request: &GrepRequest, cancel: &dyn Cancel) -> Result<GrepResult> {
+pub fn grep(
+    tree: &(impl Walkable + ?Sized),
+    request: &GrepRequest,
+    cancel: &dyn Cancel,
+) -> Result<GrepResult> {
     let matcher = if request.literal {
         Matcher::literal(&request.pattern, request.ignore_case)?
     } else {
         Matcher::javascript(&request.pattern, request.ignore_case)?
     };
     let glob = request.glob.as_deref().map(Glob::filter).transpose()?;
-    let start = tree.open_walk(&request.path)?;
+    let start = tree.start_walk(&request.path)?;
     let visitor = Files { matcher, request };
     let out = walk(
         start,

@@ -7,6 +7,7 @@ pub mod glob;
 mod grep;
 pub mod ignore;
 pub mod lines;
+mod mirror;
 pub mod regex;
 mod render;
 mod walk;
@@ -16,8 +17,9 @@ pub use budget::{Cancel, NeverCancelled, Stop};
 pub use find::{GlobRequest, GlobResult, ListEntry, ListRequest, ListResult, glob, list};
 pub use grep::{FileMatches, GrepRequest, GrepResult, grep};
 pub use lines::ShownLine;
+pub use mirror::{Mirror, Missing};
 pub use render::{glob_text, grep_text, list_text, step_limit_error};
-pub use walk::{Hidden, Skipped, WalkOptions};
+pub use walk::{Hidden, Skipped, WalkOptions, Walkable};
 
 #[cfg(test)]
 mod tests;

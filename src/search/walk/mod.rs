@@ -13,7 +13,7 @@ use super::budget::{Cancel, Clock, Tick};
 use super::glob::Glob;
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits;
-use crate::tree::{FileType, Folder, WalkStart};
+use crate::tree::{FileType, Folder, Tree, WalkStart};
 pub use output::Skipped;
 pub(super) use output::{Output, Skip, Walked};
 
@@ -44,6 +44,17 @@ impl Default for WalkOptions {
             hidden: None,
             threads: None,
         }
+    }
+}
+
+/// What a search can start in.
+pub trait Walkable {
+    fn start_walk(&self, path: &str) -> Result<WalkStart>;
+}
+
+impl<T: Tree + ?Sized> Walkable for T {
+    fn start_walk(&self, path: &str) -> Result<WalkStart> {
+        self.open_walk(path)
     }
 }
 
