@@ -36,6 +36,17 @@ impl OutputPipe {
         }
     }
 
+    /// As `read`, without asking the runtime whether there is something: it may not have had time to look.
+    pub fn read_now(&mut self, buffer: &mut [u8]) -> Read {
+        let Some(pipe) = &self.pipe else {
+            return Read::Nothing;
+        };
+        match rustix::io::read(pipe, buffer) {
+            Ok(count @ 1..) => Read::Bytes(count),
+            Ok(0) | Err(_) => Read::End,
+        }
+    }
+
     pub fn read(&mut self, buffer: &mut [u8]) -> Read {
         let Some(pipe) = &self.pipe else {
             return Read::Nothing;
