@@ -221,6 +221,12 @@ impl EntryList {
         self.entries.len()
     }
 
+    pub fn retain(&mut self, keep: impl Fn(&[u8]) -> bool) {
+        let names = &self.names;
+        self.entries
+            .retain(|entry| keep(&names[entry.start as usize..entry.end as usize]));
+    }
+
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -433,6 +433,28 @@ fn a_file_that_vanishes_during_a_walk_is_not_found() {
     assert_eq!(folder.open_folder(b"sub").err().unwrap().code, NotFound);
 }
 
+#[test]
+fn a_walk_does_not_show_a_write_in_progress_and_a_removal_takes_what_is_left_of_one() {
+    for resolver in BOTH {
+        let ground = Ground::new();
+        ground
+            .file("d/.croft-0123456789abcdef.tmp", "x")
+            .file("d/.croft-notes.tmp", "x")
+            .file("d/f", "x");
+        let tree = ground.tree(resolver);
+        let WalkStart::Folder { folder, .. } = tree.open_walk("d").unwrap() else {
+            panic!()
+        };
+        let mut entries = EntryList::default();
+        folder.entries(&mut entries).unwrap();
+        entries.sort_by_name();
+        let names: Vec<_> = entries.iter().map(|(name, _)| name).collect();
+        assert_eq!(names, [&b".croft-notes.tmp"[..], b"f"]);
+        assert_eq!(tree.read_dir("d", false).unwrap().len(), 3);
+        assert_eq!(call(&tree, "remove_all", "d"), Answer::Ok(String::new()));
+    }
+}
+
 fn open_descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }

@@ -89,15 +89,18 @@ struct DiskFolder {
 }
 
 impl Folder for DiskFolder {
+    /// Without the files that writes are being prepared in: a search beside a write would find its lines twice.
     fn entries(&self, out: &mut EntryList) -> Result<()> {
         match sys::read_entries(self.fd.as_fd(), out) {
             // Opened only to resolve from.
             Err(Errno::BADF) => {
                 let fd = reopen(self.fd.as_fd()).map_err(|errno| refuse(b".", errno))?;
-                sys::read_entries(fd.as_fd(), out).map_err(|errno| refuse(b".", errno))
+                sys::read_entries(fd.as_fd(), out).map_err(|errno| refuse(b".", errno))?;
             }
-            listed => listed.map_err(|errno| refuse(b".", errno)),
+            listed => listed.map_err(|errno| refuse(b".", errno))?,
         }
+        out.retain(|name| !super::temp::is_temp_name(name));
+        Ok(())
     }
 
     fn open_folder(&self, name: &[u8]) -> Result<Box<dyn Folder>> {

@@ -85,6 +85,11 @@ fn io(target: &Target<'_>, error: &std::io::Error) -> Error {
     }
 }
 
+/// Whether a name is one that `random_name` gives.
+pub(super) fn is_temp_name(name: &[u8]) -> bool {
+    name.len() == 27 && name.starts_with(b".croft-") && name.ends_with(b".tmp")
+}
+
 fn random_name() -> Result<Vec<u8>> {
     let mut random = [0_u8; 8];
     getrandom::fill(&mut random)

@@ -10,6 +10,7 @@ pub(super) use imp::*;
 use rustix::io::Errno;
 
 /// How much `open_beneath` may do.
+#[cfg_attr(not(any(target_os = "linux", target_os = "android")), allow(dead_code))]
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Beneath {
     /// Follow links (never the magic ones of procfs).

@@ -73,7 +73,12 @@ pub(in super::super) fn rename(
 ) -> Result<()> {
     match existing {
         Existing::Replace => rustix::fs::renameat(from_dir, from, to_dir, to),
+        #[cfg(target_vendor = "apple")]
+        Existing::Refuse => {
+            rustix::fs::renameat_with(from_dir, from, to_dir, to, rustix::fs::RenameFlags::NOREPLACE)
+        }
         // The caller then links and unlinks, which never replaces.
+        #[cfg(not(target_vendor = "apple"))]
         Existing::Refuse => Err(Errno::INVAL),
     }
 }
