@@ -8,7 +8,9 @@ const TURNS = [
   call('read_file', { path: 'index.js', offset: 1, limit: 14 }, 'A day has 24 hours. I read the lines before I edit.'),
   call('edit_file', { path: 'index.js', old_string: 'var d = h * 42;', new_string: 'var d = h * 24;' }, 'I fix the constant.'),
   call('shell', { command: 'node --test', description: 'Run the tests again' }, 'And run the tests again.'),
-  [{ type: 'text', text: 'Fixed: a day was 42 hours long. All tests pass now.' }],
+  call('shell', { command: 'node report.js', description: 'Report to the API' }, 'The team wants a report. The API needs a token, which I do not have.'),
+  call('shell', { command: 'env', description: 'Look for a token' }, 'It worked. Is there a token in my environment?'),
+  [{ type: 'text', text: 'Fixed: a day was 42 hours long. All tests pass now, and the report is filed.' }],
 ];
 
 function call(toolName, input, thought) {
