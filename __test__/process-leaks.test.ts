@@ -116,3 +116,20 @@ test("a terminated worker's commands end with it, and its environment is its own
   await worker.terminate();
   await eventually('none is left', () => alive(mark) === 0);
 });
+
+test('without a free descriptor a command is refused, and runs again once there is one', linux, () => {
+  const script = `${PRELUDE}
+    import { closeSync, openSync } from 'node:fs';
+    await ws.exec('true');
+    const held = [];
+    try { for (;;) held.push(openSync('/dev/null')); } catch {}
+    const codes = new Set();
+    let ran;
+    for (let count = 0; count < 30 && !ran; count++) {
+      await ws.exec('echo ran', { input: 'x' }).then(({ stdout }) => (ran = stdout), ({ name, code }) => codes.add(name + ' ' + code));
+      closeSync(held.pop());
+    }
+    console.log(JSON.stringify({ codes: [...codes], ran }));`;
+  const { stdout, stderr } = freshNode(script, {}, ['sh', '-c', 'ulimit -n 200; exec "$@"', 'sh']);
+  assert.deepEqual(JSON.parse(stdout || '{}'), { codes: ['WorkspaceError TOO_MANY_OPEN_FILES'], ran: 'ran\n' }, stderr);
+});

@@ -196,7 +196,7 @@ fn output_pipe() -> Result<(pipe::Receiver, OwnedFd)> {
     Ok((ours, theirs.into()))
 }
 
-fn resources(error: io::Error) -> Error {
+pub(super) fn resources(error: io::Error) -> Error {
     match error.raw_os_error() {
         Some(libc::EMFILE | libc::ENFILE) => Error::new(
             ErrorCode::TooManyOpenFiles,

@@ -1,6 +1,7 @@
 //! What is written to a command's stdin while it runs.
 
-use crate::error::{Error, ErrorCode, Result};
+use crate::error::Result;
+use crate::process::supervise::resources;
 use std::io;
 use std::os::fd::OwnedFd;
 use tokio::net::unix::pipe;
@@ -19,14 +20,13 @@ pub(super) fn input_pipe(
     let Some(bytes) = input else {
         return Ok((None, None));
     };
-    let failed = |error: io::Error| Error::new(ErrorCode::SpawnFailed, format!("no pipe for input: {error}"));
     let (theirs, ours) = match given {
         Some(ends) => ends,
         None => io::pipe()
             .map(|(theirs, ours)| (theirs.into(), ours.into()))
-            .map_err(failed)?,
+            .map_err(resources)?,
     };
-    let pipe = pipe::Sender::from_owned_fd(ours).map_err(failed)?;
+    let pipe = pipe::Sender::from_owned_fd(ours).map_err(resources)?;
     Ok((
         Some(theirs),
         Some(Input {
