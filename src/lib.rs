@@ -5,6 +5,7 @@
 //! - `tree`: where files live: a confined directory on disk, or memory
 //! - `text`: what is done to text (pure)
 //! - `search`: glob, grep and the walk over a tree
+//! - `patching`: a patch carried out on a tree, whole or not at all
 //! - `policy`: allow, ask, deny: pure decisions about paths and commands
 //! - `process`: commands, supervised by `croft-exec`
 //! - `broker`: the credential broker
@@ -17,6 +18,7 @@ pub mod limits;
 #[cfg(feature = "node")]
 #[cfg_attr(test, allow(dead_code))] // napi registers no function in a test build
 mod node;
+pub mod patching;
 pub mod path;
 pub mod policy;
 pub mod process;

@@ -2,6 +2,7 @@
 //! who may touch them to `policy`. A `path` argument is for messages only.
 
 pub mod clip;
+pub mod content_hash;
 pub mod edit;
 pub mod encoding;
 pub mod ending;

@@ -80,6 +80,10 @@ impl Tree for DiskTree {
         match self.0 {}
     }
 
+    fn set_mode(&self, _path: &str, _mode: u32) -> Result<()> {
+        match self.0 {}
+    }
+
     fn open_walk(&self, _path: &str) -> Result<WalkStart> {
         match self.0 {}
     }

@@ -146,6 +146,9 @@ pub trait Tree: Send + Sync + 'static {
     /// Missing parents of `to` are created. A link is renamed, never its target.
     fn rename(&self, from: &str, to: &str, overwrite: bool) -> Result<()>;
 
+    /// Gives a regular file other permission bits. A link is followed as `write` follows it.
+    fn set_mode(&self, path: &str, mode: u32) -> Result<()>;
+
     /// Opens a file or directory as the start of a walk.
     fn open_walk(&self, path: &str) -> Result<WalkStart>;
 }

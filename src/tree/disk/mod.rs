@@ -128,6 +128,10 @@ impl Tree for DiskTree {
         self.rename_target(&source, &target, overwrite)
     }
 
+    fn set_mode(&self, path: &str, mode: u32) -> Result<()> {
+        self.set_mode_of(&Target::parse_for_change(path, &self.protected)?, mode)
+    }
+
     fn open_walk(&self, path: &str) -> Result<WalkStart> {
         self.open_walk_at(&Target::parse(path)?)
     }

@@ -111,6 +111,17 @@ impl DiskTree {
         Err(target.stale())
     }
 
+    /// Through the descriptor of the file that was found; set-user-ID and its kin are never given.
+    pub(super) fn set_mode_of(&self, target: &Target<'_>, mode: u32) -> Result<()> {
+        let held = self.hold(target, Missing::Refuse, OFlags::RDONLY, None)?;
+        let Some(old) = &held.old else {
+            return Err(self.not_found_in(held.at.dir.as_fd(), target));
+        };
+        #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
+        let mode = Mode::from_raw_mode((mode & 0o777) as rustix::fs::RawMode);
+        rustix::fs::fchmod(&old.file, mode).map_err(|errno| target.os_error(errno, "given another mode"))
+    }
+
     /// Finds where the path leads, links at its end included, and locks it there.
     fn hold(
         &self,

@@ -318,6 +318,29 @@ impl Tree for MemoryTree {
         Ok(())
     }
 
+    fn set_mode(&self, path: &str, mode: u32) -> Result<()> {
+        let target = Target::parse_for_change(path, &self.protected)?;
+        let mut root = self.write_root();
+        let place = find(&root, &target)?;
+        let old = match place.found {
+            Found::File(file) => Arc::clone(file),
+            Found::Root(_) | Found::Directory(_) => return Err(target.is_directory()),
+            Found::Nothing { .. } | Found::NoParent => return Err(target.not_found()),
+        };
+        let names = place.names;
+        let Some((name, parents)) = names.split_last() else {
+            return Err(target.is_directory());
+        };
+        let file = MemoryFile {
+            content: old.content.clone(),
+            mtime_ms: old.mtime_ms,
+            mode: mode & 0o777,
+        };
+        let parent = root.make_at(parents).ok_or_else(|| target.not_directory())?;
+        parent.insert(name, Node::File(Arc::new(file)));
+        Ok(())
+    }
+
     fn open_walk(&self, path: &str) -> Result<WalkStart> {
         let target = Target::parse(path)?;
         let root = Arc::clone(&self.read_root());
