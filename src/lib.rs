@@ -8,12 +8,14 @@
 //! - `patching`: a patch carried out on a tree, whole or not at all
 //! - `policy`: allow, ask, deny: pure decisions about paths and commands
 //! - `process`: commands, supervised by `croft-exec`
+//! - `git`: status, diff and commit through the hardened git command line
 //! - `broker`: the credential broker
 //! - `sandbox`: commands apart from the host, in containers
 //! - `node`: the napi bindings, and nothing else
 
 pub mod broker;
 pub mod error;
+pub mod git;
 pub mod limits;
 #[cfg(feature = "node")]
 #[cfg_attr(test, allow(dead_code))] // napi registers no function in a test build

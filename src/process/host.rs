@@ -19,6 +19,8 @@ use tokio_util::task::TaskTracker;
 
 /// How long after the last SIGKILL `close` and `kill` wait to hear that nothing is left.
 const AFTER_KILL: Duration = Duration::from_millis(250);
+/// git cleans its lock files up when it is asked to end.
+const PROGRAM_KILL_GRACE: Duration = Duration::from_millis(500);
 /// Characters of background output kept between reads, unless the call says otherwise.
 pub const MAX_BACKGROUND_CHARS: usize = 30_000;
 
@@ -64,6 +66,15 @@ pub struct SpawnCall {
     pub max_output_chars: usize,
 }
 
+/// A program of croft's own choice, run in the workspace's root with a whole environment of its own.
+pub struct ProgramCall {
+    pub words: Vec<String>,
+    pub env: Vec<CString>,
+    pub input: Option<Vec<u8>>,
+    pub timeout: Duration,
+    pub capture: CaptureOptions,
+}
+
 pub struct Host {
     options: HostOptions,
     open_directory: OpenDirectory,
@@ -96,6 +107,46 @@ impl Host {
         self.calls
             .track_future(self.exec_tracked(call, live, cancel))
             .await
+    }
+
+    /// As `exec`, for a program that the workspace's settings do not reach.
+    pub async fn run_program(&self, call: ProgramCall, cancel: &CancellationToken) -> Result<ExecResult> {
+        self.check_open()?;
+        let request = ExecRequest {
+            command: CommandLine::Program(call.words),
+            cwd: self.open_root()?,
+            cwd_display: ".".to_owned(),
+            env: call.env,
+            input: call.input,
+            stdin: None,
+            timeout: Some(call.timeout),
+            kill_grace: PROGRAM_KILL_GRACE,
+            capture: call.capture,
+            leftover: Leftover::Kill,
+            limits: Vec::new(),
+        };
+        let token = self.closing.child_token();
+        let running = self.calls.track_future(async {
+            let running = exec::exec(request, None, &token);
+            tokio::pin!(running);
+            tokio::select! {
+                outcome = &mut running => outcome,
+                () = cancel.cancelled() => {
+                    token.cancel();
+                    running.await
+                }
+            }
+        });
+        Ok(running.await?.result)
+    }
+
+    /// The real absolute path.
+    pub fn root(&self) -> &Path {
+        &self.options.root
+    }
+
+    pub fn open_root(&self) -> Result<OwnedFd> {
+        Ok((self.open_directory)(".")?.0)
     }
 
     async fn exec_tracked(
