@@ -215,6 +215,8 @@ export interface PageOptions {
   limit?: number;
   /** Characters of the whole page. Default 50,000. */
   maxChars?: number;
+  /** 8 to 64: lines are shown as `L{n}:{hash}:{text}`, with so many digits of the line's hash. */
+  hashLength?: number;
 }
 
 export interface Page {
@@ -229,11 +231,14 @@ export interface Page {
   nextOffset?: number;
 }
 
-export interface EditOptions {
+export interface TextEdit {
   oldString: string;
   newString: string;
   /** Replace every occurrence. Default false: more than one is `EDIT_AMBIGUOUS`. */
   replaceAll?: boolean;
+}
+
+export interface EditOptions extends TextEdit {
   /**
    * `'preserve'` (default): an LF `oldString` also matches a CRLF region, and the replacement takes the region's
    * ending. `'strict'`: bytes must match exactly.
@@ -248,6 +253,58 @@ export interface EditResult {
   /** False when `oldString === newString`. */
   changed: boolean;
   note?: string;
+}
+
+export interface MultiEditOptions extends CallOptions, Pick<EditOptions, 'lineEndings'> {}
+
+export interface MultiEditResult {
+  /** In the order of the list. `firstLine` as numbered after that edit; 0 without a change. */
+  edits: { replacements: number; firstLine: number }[];
+  changed: boolean;
+  note?: string;
+}
+
+/** An edit of lines named by number and hash, numbered as the file was read. */
+export interface HashEdit {
+  line: number;
+  /** Hash of that line, of at least `hashLength` hex digits. */
+  hash: string;
+  /** Last line of a range, for `'replace'` and `'delete'`. */
+  endLine?: number;
+  /** For a range, the hash of every line in it. */
+  hashes?: string[];
+  op: 'replace' | 'insert_before' | 'insert_after' | 'delete';
+  /** One or more lines; a final newline ends the last of them. */
+  content?: string;
+}
+
+export interface HashEditOptions {
+  /** Hex digits an anchor needs at least, as the reading showed them. 8 to 64, default 64. */
+  hashLength?: number;
+}
+
+export interface HashEditResult {
+  changed: boolean;
+  /** The first line that changed, as numbered afterwards; 0 when nothing changed. */
+  firstLine: number;
+  linesAdded: number;
+  linesRemoved: number;
+}
+
+export interface PatchOptions extends CallOptions {
+  /** Context lines that a hunk may lose at each end, 0 to 2. Default 0. */
+  fuzz?: number;
+}
+
+export interface PatchedFile {
+  action: 'create' | 'update' | 'delete' | 'rename' | 'copy';
+  path: string;
+  /** Where a renamed or copied file came from. */
+  from?: string;
+  /** `hunk` counts from 1; `line` is where it went, `offset` lines from the place it names. */
+  hunks: { hunk: number; line: number; offset: number; fuzz: number }[];
+  /** Set when the patch changes the executable bits. */
+  executable?: boolean;
 }
 
 export interface GlobOptions extends CallOptions {
@@ -320,6 +377,15 @@ export interface WorkspaceFiles extends FsProvider {
   writeFile(path: string, content: string | Uint8Array, options?: WriteFileOptions): Promise<void>;
   /** Exact replacement on bytes; everything else in the file stays as it is. */
   editFile(path: string, edit: EditOptions, options?: CallOptions): Promise<EditResult>;
+  /** Edits in order, each on what the one before left; all or none. */
+  multiEdit(path: string, edits: TextEdit[], options?: MultiEditOptions): Promise<MultiEditResult>;
+  /** Edits of lines named by number and hash; all or none. `ANCHOR_MISMATCH` with fresh anchors when one does not hold. */
+  editAtHash(path: string, edits: HashEdit[], options?: HashEditOptions & CallOptions): Promise<HashEditResult>;
+  /**
+   * A unified diff (git's headers included) or a `*** Begin Patch` envelope over one or many files, as `git apply` reads
+   * them; all or none, unless the process is killed in between. `PATCH_INVALID`, `PATCH_CONFLICT`, and a file's own errors.
+   */
+  applyPatch(patch: string, options?: PatchOptions): Promise<PatchedFile[]>;
   stat(path: string, options?: CallOptions): Promise<Required<FileStat> | undefined>;
   /** Sorted by name (bytes). */
   readdir(path: string, options?: CallOptions): Promise<DirectoryEntry[]>;
@@ -384,6 +450,9 @@ export class NodeWorkspace implements WorkspaceFiles, ShellProvider, ProcessProv
   readPage(path: string, options?: PageOptions & CallOptions): Promise<Page>;
   writeFile(path: string, content: string | Uint8Array, options?: WriteFileOptions): Promise<void>;
   editFile(path: string, edit: EditOptions, options?: CallOptions): Promise<EditResult>;
+  multiEdit(path: string, edits: TextEdit[], options?: MultiEditOptions): Promise<MultiEditResult>;
+  editAtHash(path: string, edits: HashEdit[], options?: HashEditOptions & CallOptions): Promise<HashEditResult>;
+  applyPatch(patch: string, options?: PatchOptions): Promise<PatchedFile[]>;
   stat(path: string, options?: CallOptions): Promise<Required<FileStat> | undefined>;
   readdir(path: string, options?: CallOptions): Promise<DirectoryEntry[]>;
   mkdir(path: string, options?: CallOptions): Promise<void>;
@@ -444,6 +513,9 @@ export class MemoryWorkspace implements WorkspaceFiles, ShellProvider, AsyncDisp
   readPage(path: string, options?: PageOptions & CallOptions): Promise<Page>;
   writeFile(path: string, content: string | Uint8Array, options?: WriteFileOptions): Promise<void>;
   editFile(path: string, edit: EditOptions, options?: CallOptions): Promise<EditResult>;
+  multiEdit(path: string, edits: TextEdit[], options?: MultiEditOptions): Promise<MultiEditResult>;
+  editAtHash(path: string, edits: HashEdit[], options?: HashEditOptions & CallOptions): Promise<HashEditResult>;
+  applyPatch(patch: string, options?: PatchOptions): Promise<PatchedFile[]>;
   stat(path: string, options?: CallOptions): Promise<Required<FileStat> | undefined>;
   readdir(path: string, options?: CallOptions): Promise<DirectoryEntry[]>;
   mkdir(path: string, options?: CallOptions): Promise<void>;
@@ -463,6 +535,15 @@ export function formatPage(text: string, options?: PageOptions): Page;
 
 /** Exact replacement in a string, with the errors of `edit_file`. */
 export function applyEdit(text: string, edit: EditOptions): EditResult & { text: string };
+
+/** Several exact replacements in a string, as `multi_edit` makes them. */
+export function applyEdits(text: string, edits: TextEdit[], options?: Pick<EditOptions, 'lineEndings'>): MultiEditResult & { text: string };
+
+/** Edits of lines named by number and hash in a string, as `edit_at_hash` makes them. */
+export function applyHashEdits(text: string, edits: HashEdit[], options?: HashEditOptions): HashEditResult & { text: string };
+
+/** Lower-case SHA-256 hex of a line without its ending. */
+export function hashLine(line: string): string;
 
 /** Head and tail of `text` within `maxChars`, a marker in the middle that says how much was left out. */
 export function clipText(text: string, maxChars: number): string;
@@ -489,11 +570,31 @@ export interface Tool<Input = any, Output = unknown> {
   execute(input: Input, options?: ToolCallOptions): Promise<Output>;
 }
 
-export type FsToolName = 'read_file' | 'write_file' | 'edit_file' | 'list_dir' | 'glob' | 'grep';
+/** Tools that `include` adds; see {@link FsToolsOptions}. */
+export type FsExtraToolName = 'multi_edit' | 'edit_at_hash' | 'apply_patch' | 'rename' | 'remove' | 'view_image';
+
+export type FsToolName = 'read_file' | 'write_file' | 'edit_file' | 'list_dir' | 'glob' | 'grep' | FsExtraToolName;
 
 export interface FsToolsOptions {
-  /** Only `read_file`, `list_dir`, `glob` and `grep`. Default false. */
+  /** Only `read_file`, `list_dir`, `glob` and `grep`, and `view_image` if included. Default false. */
   readOnly?: boolean;
+  /**
+   * More tools: `multi_edit(path, edits)`, `edit_at_hash(path, line_number, hash, new_content)` or `(path, edits)`,
+   * `apply_patch(patch, fuzz?)`, `rename(from, to, overwrite?)`, `remove(path, recursive?)`, `view_image(path)`, which
+   * returns `{ type: 'image', mediaType, data }` with base64 of a png, jpeg, gif or webp of at most 5 MB. Over a provider
+   * that is no croft workspace, `apply_patch`, `rename` and `view_image` are `UNSUPPORTED`.
+   */
+  include?: FsExtraToolName[];
+  /**
+   * `true`: an edit, overwrite or patch of a file whose content changed since these tools last read it is refused with
+   * `STALE`. The content decides, not the time. A file they never read is not checked, nor are `rename` and `remove`.
+   * Default false.
+   */
+  staleCheck?: boolean;
+  /** `true`: `read_file` shows lines as `L{n}:{hash}:{text}`, the anchors of `edit_at_hash`. Default false. */
+  hashLines?: boolean;
+  /** Digits of those hashes, 8 to 64. Default 64. */
+  hashLength?: number;
   /** Per tool: a boolean, or a predicate over the input. Default: none needs approval. */
   needsApproval?: Partial<Record<FsToolName, boolean | ((input: any) => boolean | Promise<boolean>)>>;
   /** Default 2000. */
@@ -519,6 +620,47 @@ export interface FsToolsOptions {
 
 /** `read_file`, `write_file`, `edit_file`, `list_dir`, `glob`, `grep` over any provider. */
 export function createFsTools(fs: FsProvider, options?: FsToolsOptions): Tool[];
+
+export interface GitToolsOptions {
+  /** Only `git_status` and `git_diff`. Default false. */
+  readOnly?: boolean;
+  /** `true`: a commit runs the repository's hooks, with the rights of your user. Default false. */
+  runHooks?: boolean;
+  /** For each run of git, of which a tool call needs up to nine. Default 15,000. */
+  timeoutMs?: number;
+  /** Characters of a diff; head and tail are kept. Default 50,000. */
+  maxOutputChars?: number;
+  /** Per tool: a boolean, or a predicate over the input. Default: none needs approval. */
+  needsApproval?: Partial<Record<'git_status' | 'git_diff' | 'git_commit', boolean | ((input: any) => boolean | Promise<boolean>)>>;
+}
+
+/** Workspace-relative paths, whole whatever they hold. Submodules are not looked into. */
+export interface GitStatus {
+  /** `null` when HEAD is detached. */
+  branch: string | null;
+  staged: string[];
+  unstaged: string[];
+  /** File by file; a nested repository ends with `/`. */
+  untracked: string[];
+  conflicted: string[];
+}
+
+export interface GitCommitResult {
+  commit_hash: string;
+  message: string;
+  /** Says when the repository has hooks that were not run. */
+  note?: string;
+}
+
+/**
+ * `git_status()` → {@link GitStatus}, `git_diff(path?, staged?)` → text, `git_commit(message, files?)` →
+ * {@link GitCommitResult}, on the repository in the workspace's root. `.git` must be a directory there: a worktree's or
+ * submodule's `.git` file is refused. Nothing that the repository configures is run: fsmonitor, filters, external diff,
+ * textconv, signing, pager, editor, hooks (see `runHooks`); no network; the host's GIT_* variables do not count. A file that
+ * needs a filter (Git LFS, git-crypt) may show as changed and is not committed by name. Failures are `GIT_FAILED` and say
+ * what to do. Throws `UNSUPPORTED` for anything but a {@link NodeWorkspace}.
+ */
+export function createGitTools(workspace: NodeWorkspace, options?: GitToolsOptions): Tool[];
 
 export interface ShellToolOptions {
   /** Default true: every command waits for a human. */

@@ -26,6 +26,9 @@ export declare class NativeBroker {
 
 /** The commands of one workspace. */
 export declare class NativeCommands {
+  gitStatus(options: NativeGitOptions, cancel?: CancelHandle | undefined | null): Promise<NativeGitStatus>
+  gitDiff(path: string | undefined | null, staged: boolean, options: NativeGitOptions, cancel?: CancelHandle | undefined | null): Promise<string>
+  gitCommit(message: string, files: Array<string> | undefined | null, options: NativeGitOptions, cancel?: CancelHandle | undefined | null): Promise<NativeCommitted>
   constructor(tree: NativeTree, options: NativeCommandsOptions)
   /** How surely a command's descendants are held on this machine. */
   get containment(): 'cgroup' | 'subreaper' | 'group'
@@ -65,6 +68,11 @@ export declare class NativeSandbox {
 }
 
 export declare class NativeTree {
+  edit(path: string, edits: Array<NativeEditRequest>, strictEndings: boolean, change: NativeChange, cancel?: CancelHandle | undefined | null): NativeEdits | Promise<NativeEdits>
+  editAtHash(path: string, edits: Array<NativeHashEdit>, hashLength: number, change: NativeChange, cancel?: CancelHandle | undefined | null): NativeHashEdited | Promise<NativeHashEdited>
+  applyPatch(patch: string, fuzz: number, known: Array<NativePathHash>, maxBytes: number, cancel?: CancelHandle | undefined | null): NativePatched | Promise<NativePatched>
+  /** An image that a model can be shown, by what its bytes are. */
+  readImage(path: string): NativeImage | Promise<NativeImage>
   glob(request: NativeSearchRequest, cancel?: CancelHandle | undefined | null): Promise<NativeGlobResult>
   globText(request: NativeSearchRequest, cancel?: CancelHandle | undefined | null): Promise<string>
   grep(request: NativeSearchRequest, cancel?: CancelHandle | undefined | null): Promise<NativeGrepResult>
@@ -78,11 +86,10 @@ export declare class NativeTree {
   resolver(): string | null
   readText(path: string, maxBytes: number): string | Promise<string>
   readBytes(path: string, maxBytes: number): Buffer | Promise<Buffer>
-  readPage(path: string, request: NativePageRequest, maxBytes: number): NativePage | Promise<NativePage>
+  readPage(path: string, request: NativePageRequest, maxBytes: number, track: boolean): NativePage | Promise<NativePage>
   write(path: string, content: string | Uint8Array, createOnly: boolean, createParents: boolean, durable: boolean, cancel?: CancelHandle | undefined | null): void | Promise<void>
   /** As `write`, and tells what `write_file` says: whether the file is new, whether line endings changed. */
-  writeNoted(path: string, content: string, createOnly: boolean, cancel?: CancelHandle | undefined | null): NativeWritten | Promise<NativeWritten>
-  edit(path: string, request: NativeEditRequest, maxBytes: number, cancel?: CancelHandle | undefined | null): NativeEditResult | Promise<NativeEditResult>
+  writeNoted(path: string, content: string, createOnly: boolean, change: NativeChange, cancel?: CancelHandle | undefined | null): NativeWritten | Promise<NativeWritten>
   /**
    * A stat that needs no waiting: size, modification time and mode go into `fields`, the type is returned; -1
    * when nothing is there, -2 when only `stat` can tell. Building an object here would cost more than the stat.
@@ -101,7 +108,9 @@ export declare class NativeTree {
   snapshot(): Array<NativeSnapshotFile>
 }
 
-export declare function applyEdit(text: string, request: NativeEditRequest): NativeEditResult
+export declare function applyEdits(text: string, edits: Array<NativeEditRequest>, strictEndings: boolean): NativeEdits
+
+export declare function applyHashEdits(text: string, edits: Array<NativeHashEdit>, hashLength: number): NativeHashEdited
 
 /** The hosts of an allow list as they are compared, or an error for what is none. */
 export declare function checkAllowList(hosts: Array<string>): Array<string>
@@ -110,11 +119,19 @@ export declare function clipText(text: string, maxChars: number): string
 
 export declare function formatPage(text: string, request: NativePageRequest): NativePage
 
+export declare function hashLine(line: string): string
+
 /** Whether a list of names to inherit may carry this variable. */
 export declare function isInheritable(name: string): boolean
 
 /** One directory as a provider lists it, in the words of `list_dir`. */
 export declare function listingText(entries: Array<NativeMirrorEntry>, maxResults: number, maxChars: number): string
+
+export interface NativeApplied {
+  replacements: number
+  /** 0 without a change. */
+  firstLine: number
+}
 
 export interface NativeBrokerEvent {
   kind: 'request' | 'tunnel' | 'upgrade' | 'connection'
@@ -158,12 +175,26 @@ export interface NativeBrokerStats {
   upstreamConnections: number
 }
 
+/** How a change of one file is made. */
+export interface NativeChange {
+  maxBytes: number
+  /** Whether the answer has the hash of what the file holds now. */
+  track: boolean
+  /** The hash of what the caller has seen; another content is refused. */
+  known?: string
+}
+
 export interface NativeCommandsOptions {
   shell: string
   env: Record<string, string>
   /** Names, or `true` for all. */
   inheritEnv: boolean | Array<string>
   venv: boolean
+}
+
+export interface NativeCommitted {
+  hash: string
+  note?: string
 }
 
 export interface NativeDiskOptions {
@@ -176,15 +207,15 @@ export interface NativeEditRequest {
   oldString: string
   newString: string
   replaceAll: boolean
-  strictEndings: boolean
 }
 
-export interface NativeEditResult {
-  replacements: number
-  firstLine: number
+export interface NativeEdits {
+  edits: Array<NativeApplied>
   changed: boolean
   note?: string
-  /** Set by `applyEdit` only: a file's new content stays in the file. */
+  /** Of what the file holds now, when it was asked for. */
+  hash?: string
+  /** Set by `applyEdits` only: a file's new content stays in the file. */
   text?: string
 }
 
@@ -225,6 +256,22 @@ export interface NativeExecResult {
   containment?: 'cgroup' | 'subreaper' | 'group'
 }
 
+export interface NativeGitOptions {
+  /** `process.env` as JSON. */
+  hostEnv: string
+  timeoutMs: number
+  runHooks: boolean
+  maxOutputChars: number
+}
+
+export interface NativeGitStatus {
+  branch?: string
+  staged: Array<string>
+  unstaged: Array<string>
+  untracked: Array<string>
+  conflicted: Array<string>
+}
+
 export interface NativeGlobResult {
   paths: Array<string>
   truncated: boolean
@@ -248,6 +295,37 @@ export interface NativeGrepResult {
   skippedBinary: number
   skippedLarge: number
   unreadable: number
+}
+
+export interface NativeHashEdit {
+  line: number
+  hash: string
+  endLine?: number
+  hashes?: Array<string>
+  op: 'replace' | 'insert_before' | 'insert_after' | 'delete'
+  content?: string
+}
+
+export interface NativeHashEdited {
+  changed: boolean
+  firstLine: number
+  linesAdded: number
+  linesRemoved: number
+  hash?: string
+  /** Set by `applyHashEdits` only. */
+  text?: string
+}
+
+export interface NativeHunk {
+  hunk: number
+  line: number
+  offset: number
+  fuzz: number
+}
+
+export interface NativeImage {
+  mediaType: string
+  data: Buffer
 }
 
 export interface NativeListenOptions {
@@ -283,12 +361,34 @@ export interface NativePage {
   totalLines: number
   truncated: boolean
   nextOffset?: number
+  /** Of the whole file, when it was asked for. */
+  hash?: string
 }
 
 export interface NativePageRequest {
   offset: number
   limit: number
   maxChars: number
+  /** Digits of the hash that each line gets instead of its number in a column. */
+  hashLength?: number
+}
+
+export interface NativePatched {
+  files: Array<NativePatchedFile>
+  hashes: Array<NativePathHash>
+}
+
+export interface NativePatchedFile {
+  action: 'create' | 'update' | 'delete' | 'rename' | 'copy'
+  path: string
+  from?: string
+  hunks: Array<NativeHunk>
+  executable?: boolean
+}
+
+export interface NativePathHash {
+  path: string
+  hash?: string
 }
 
 export interface NativeProcess {
@@ -411,6 +511,7 @@ export interface NativeStat {
 export interface NativeWritten {
   created: boolean
   note?: string
+  hash?: string
 }
 
 export declare function normalizePath(path: string, platform?: string | undefined | null): string

@@ -8,6 +8,8 @@ pub const MAX_WRITE_BYTES: u64 = 10 * 1024 * 1024;
 pub const MAX_EDIT_GROWTH_BYTES: usize = 64 * 1024 * 1024;
 /// The files that one patch reads and makes, together.
 pub const MAX_PATCH_BYTES: usize = 256 * 1024 * 1024;
+/// `view_image` refuses larger files.
+pub const MAX_IMAGE_BYTES: u64 = 5 * 1024 * 1024;
 /// Lines of one page.
 pub const MAX_READ_LINES: usize = 2000;
 /// Characters (UTF-16 code units, as JavaScript counts) of one tool answer.

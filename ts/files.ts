@@ -1,7 +1,8 @@
 /** The file surface over a native tree; NodeWorkspace and MemoryWorkspace are this plus commands. */
-import type { NativeTree } from '#native';
+import type { NativeChange, NativeTree } from '#native';
 import { call, callSync, throwIfAborted } from './call.js';
-import { checkContent, checkLimit, checkString, invalid } from './check.js';
+import { checkContent, checkLimit, checkString } from './check.js';
+import { editResult, HASH_LENGTH, hashEditResult, hashEdits, isStrict, multiEditResult, plainChange, textEdit, textEdits } from './edits.js';
 import { WorkspaceClosedError } from './errors.js';
 import type * as api from './providers.js';
 import { globRequest, grepRequest } from './tools/requests.js';
@@ -45,7 +46,7 @@ export abstract class TreeFiles implements api.WorkspaceFiles {
 
   async readPage(path: string, options: api.PageOptions & api.CallOptions = {}): Promise<api.Page> {
     this.checkOpen(path);
-    return await call(() => this.tree.readPage(path, pageRequest(options), this.limits.maxFileBytes), options.signal);
+    return await call(() => this.tree.readPage(path, pageRequest(options), this.limits.maxFileBytes, false), options.signal);
   }
 
   async writeFile(path: string, content: string | Uint8Array, options: api.WriteFileOptions = {}): Promise<void> {
@@ -58,8 +59,33 @@ export abstract class TreeFiles implements api.WorkspaceFiles {
 
   async editFile(path: string, edit: api.EditOptions, options?: api.CallOptions): Promise<api.EditResult> {
     this.checkOpen(path);
-    const request = editRequest(edit);
-    return await call((cancel) => this.tree.edit(path, request, this.limits.maxFileBytes, cancel), options?.signal);
+    const [edits, strict] = [[textEdit(edit)], isStrict(edit.lineEndings)];
+    return editResult(await call((cancel) => this.tree.edit(path, edits, strict, this.#change(), cancel), options?.signal));
+  }
+
+  async multiEdit(path: string, edits: api.TextEdit[], options: api.MultiEditOptions = {}): Promise<api.MultiEditResult> {
+    this.checkOpen(path);
+    const [list, strict] = [textEdits(edits), isStrict(options.lineEndings)];
+    return multiEditResult(await call((cancel) => this.tree.edit(path, list, strict, this.#change(), cancel), options.signal));
+  }
+
+  async editAtHash(path: string, edits: api.HashEdit[], options: api.HashEditOptions & api.CallOptions = {}): Promise<api.HashEditResult> {
+    this.checkOpen(path);
+    const { hashLength = HASH_LENGTH, signal } = options;
+    const list = hashEdits(edits);
+    return hashEditResult(await call((cancel) => this.tree.editAtHash(path, list, hashLength, this.#change(), cancel), signal));
+  }
+
+  async applyPatch(patch: string, options: api.PatchOptions = {}): Promise<api.PatchedFile[]> {
+    this.checkOpen('.');
+    checkString('patch', patch);
+    const { fuzz = 0, signal } = options;
+    const done = await call((cancel) => this.tree.applyPatch(patch, fuzz, [], this.limits.maxFileBytes, cancel), signal);
+    return done.files;
+  }
+
+  #change(): NativeChange {
+    return plainChange(this.limits.maxFileBytes);
   }
 
   async glob(pattern: string, options: api.GlobOptions = {}): Promise<api.GlobResult> {
@@ -135,17 +161,7 @@ function searchSettings(options: api.GlobOptions): SearchSettings {
   return { maxResults, maxFilesScanned, ignore, gitignore, maxOutputChars: 50_000, maxFileBytes: MAX_FILE_BYTES };
 }
 
-export function pageRequest(options: api.PageOptions): { offset: number; limit: number; maxChars: number } {
-  return { offset: options.offset ?? 1, limit: options.limit ?? 2000, maxChars: options.maxChars ?? 50_000 };
-}
-
-export function editRequest(edit: api.EditOptions): { oldString: string; newString: string; replaceAll: boolean; strictEndings: boolean } {
-  if (edit === null || typeof edit !== 'object') throw invalid('edit must be an object with oldString and newString');
-  checkString('oldString', edit.oldString);
-  checkString('newString', edit.newString);
-  const { oldString, newString, replaceAll = false, lineEndings = 'preserve' } = edit;
-  if (lineEndings !== 'preserve' && lineEndings !== 'strict') {
-    throw invalid(`lineEndings must be 'preserve' or 'strict', not '${String(lineEndings)}'`);
-  }
-  return { oldString, newString, replaceAll, strictEndings: lineEndings === 'strict' };
+export function pageRequest(options: api.PageOptions): { offset: number; limit: number; maxChars: number; hashLength?: number } {
+  const { offset = 1, limit = 2000, maxChars = 50_000, hashLength } = options;
+  return { offset, limit, maxChars, ...(hashLength === undefined ? {} : { hashLength }) };
 }

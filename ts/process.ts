@@ -1,5 +1,5 @@
 /** Commands of a workspace on this host: options in, results out. What runs them is native. */
-import { CancelHandle, NativeCommands, type NativeExecResult, type NativeTree } from '#native';
+import { CancelHandle, NativeCommands, type NativeExecResult, type NativeGitOptions, type NativeTree } from '#native';
 import { call, callSync, fromNative } from './call.js';
 import { checkContent, checkString, invalid } from './check.js';
 import type * as api from './providers.js';
@@ -77,9 +77,37 @@ export class Commands {
     return callSync(() => this.#native.statusReminder()) ?? undefined;
   }
 
+  async gitStatus(settings: GitSettings, signal?: AbortSignal): Promise<api.GitStatus> {
+    const { branch, ...lists } = await call((cancel) => this.#native.gitStatus(gitOptions(settings), cancel), signal);
+    return { branch: branch ?? null, ...lists };
+  }
+
+  async gitDiff(path: string | null, staged: boolean, settings: GitSettings, signal?: AbortSignal): Promise<string> {
+    if (path !== null) checkString('path', path);
+    return await call((cancel) => this.#native.gitDiff(path, staged, gitOptions(settings), cancel), signal);
+  }
+
+  async gitCommit(message: string, files: string[] | null, settings: GitSettings, signal?: AbortSignal): Promise<api.GitCommitResult> {
+    checkString('message', message);
+    files?.forEach((file, index) => checkString(`files[${index}]`, file));
+    const { hash, note } = await call((cancel) => this.#native.gitCommit(message, files, gitOptions(settings), cancel), signal);
+    return { commit_hash: hash, message, ...(note && { note }) };
+  }
+
   async close(): Promise<void> {
     await this.#native.close();
   }
+}
+
+/** How a git tool runs git. */
+export interface GitSettings {
+  timeoutMs: number;
+  runHooks: boolean;
+  maxOutputChars: number;
+}
+
+function gitOptions({ timeoutMs, runHooks, maxOutputChars }: GitSettings): NativeGitOptions {
+  return { hostEnv: JSON.stringify(process.env), timeoutMs, runHooks, maxOutputChars };
 }
 
 function execRequest(command: string | string[], options: api.ExecOptions): Parameters<NativeCommands['exec']>[0] {

@@ -21,7 +21,8 @@ const optionsSchema = z.strictObject({
 
 export class NodeWorkspace extends TreeFiles implements api.ShellProvider {
   readonly root: string;
-  readonly #commands: Commands;
+  /** @internal */
+  readonly host: Commands;
 
   constructor(options: api.NodeWorkspaceOptions) {
     const checked = checkOptions('NodeWorkspace', optionsSchema, options);
@@ -32,42 +33,42 @@ export class NodeWorkspace extends TreeFiles implements api.ShellProvider {
       checked.limits,
     );
     this.root = this.tree.root ?? root;
-    this.#commands = new Commands(this.tree, checked);
+    this.host = new Commands(this.tree, checked);
   }
 
   async exec(command: string | string[], options: api.ExecOptions = {}): Promise<api.ExecResult> {
     this.checkOpen(options.cwd ?? '.');
-    return await this.#commands.exec(command, options);
+    return await this.host.exec(command, options);
   }
 
   async spawn(command: string | string[], options: api.SpawnOptions = {}): Promise<api.BackgroundProcess> {
     this.checkOpen(options.cwd ?? '.');
-    return await this.#commands.spawn(command, options);
+    return await this.host.spawn(command, options);
   }
 
   async readProcessOutput(id: string, options: api.CallOptions & { waitMs?: number } = {}): Promise<api.ProcessOutput> {
-    return await this.#commands.read(id, options);
+    return await this.host.read(id, options);
   }
 
   async killProcess(id: string): Promise<api.ProcessOutput> {
-    return await this.#commands.kill(id);
+    return await this.host.kill(id);
   }
 
   backgroundProcesses(): api.BackgroundProcess[] {
-    return this.#commands.list();
+    return this.host.list();
   }
 
   statusReminder(): string | undefined {
-    return this.#commands.statusReminder();
+    return this.host.statusReminder();
   }
 
   capabilities(): api.WorkspaceCapabilities {
-    return this.#commands.capabilities();
+    return this.host.capabilities();
   }
 
   async close(): Promise<void> {
     this.markClosed();
-    await this.#commands.close();
+    await this.host.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

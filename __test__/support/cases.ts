@@ -5,7 +5,7 @@ import { chmodSync, chownSync, linkSync, mkdirSync, mkdtempSync, readFileSync, r
 import { tmpdir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createFsTools, MemoryWorkspace, NodeWorkspace, WorkspaceError, type Tool } from 'croft';
+import { createFsTools, createGitTools, MemoryWorkspace, NodeWorkspace, WorkspaceError, type FsExtraToolName, type Tool } from 'croft';
 
 export interface Step {
   op: string;
@@ -57,6 +57,8 @@ export interface Outcome {
   ms: number;
 }
 
+const EXTRA_TOOLS: FsExtraToolName[] = ['multi_edit', 'edit_at_hash', 'apply_patch', 'rename', 'remove', 'view_image'];
+
 export type Workspace = NodeWorkspace | MemoryWorkspace;
 
 /** The cases live beside the project, as they do for every checkout of it. */
@@ -72,6 +74,7 @@ export class Scene {
   readonly root = join(this.tmp, 'ws');
   readonly out = join(this.tmp, 'out');
   readonly outcomes: Outcome[] = [];
+  staleCheck = false;
   workspace!: Workspace;
   tools!: Map<string, Tool>;
 
@@ -92,7 +95,8 @@ export class Scene {
 
   open(workspace: Workspace): void {
     this.workspace = workspace;
-    this.tools = new Map(createFsTools(workspace).map((tool) => [tool.name, tool]));
+    const git = workspace instanceof NodeWorkspace ? createGitTools(workspace) : [];
+    this.tools = new Map([...createFsTools(workspace, { include: EXTRA_TOOLS, staleCheck: this.staleCheck }), ...git].map((tool) => [tool.name, tool]));
   }
 
   async dispose(): Promise<void> {
@@ -127,7 +131,10 @@ export function setUpOnDisk(scene: Scene, step: Step): void {
       execFileSync('sh', ['-c', scene.expand(String(step['cmd']))], { cwd: scene.root, stdio: 'pipe' });
       return;
     case 'git':
-      execFileSync('git', step['args'] as string[], { cwd: step['cwd'] ? scene.host(String(step['cwd'])) : scene.root, stdio: 'pipe' });
+      execFileSync('git', (step['args'] as string[]).map((arg) => scene.expand(arg)), { cwd: step['cwd'] ? scene.host(String(step['cwd'])) : scene.root, stdio: 'pipe' });
+      return;
+    case 'env':
+      Object.assign(process.env, expandArgument(scene, step['vars']));
       return;
     case 'for':
       for (let k = 0; k < Number((step['k'] as unknown[])?.[1] ?? 0); k++) {

@@ -11,13 +11,14 @@ import { checkCase, readOnDisk } from './expect.js';
 import { whileSwapping } from './swap.js';
 import { FUZZ_SEED, randomArguments } from './fuzz.js';
 import { plainProvider } from './plain-provider.js';
+import { endsInTime, inParallel, mixedWriters, readThenEdit, renameToolboxCalls, shortAnchors, TOOLBOX_AREAS, TOOLBOX_CHECKS } from './toolbox-cases.js';
 import { abortedSoon, checkSearch, renameSearchArguments, SEARCH_AREAS, whileTheTimerTicks } from './search-cases.js';
 
 export type Backend = 'disk' | 'memory' | 'provider';
 
 /** Cases of other capabilities, by area prefix, join as those capabilities do. */
 const AREAS = ['confine.path', 'confine.symlink', 'confine.race', 'confine.special', 'confine.names', 'confine.git', 'read.lines',
-  'read.limits', 'read.encoding', 'read.image', 'write.atomic', 'edit.match', 'edit.eol', 'list', 'api', ...SEARCH_AREAS];
+  'read.limits', 'read.encoding', 'read.image', 'write.atomic', 'edit.match', 'edit.eol', 'list', 'api', ...TOOLBOX_AREAS, ...SEARCH_AREAS];
 
 /** What also runs over somebody else's provider, which is not confined: searches must mean the same there. */
 const PROVIDER_AREAS = ['list', ...SEARCH_AREAS];
@@ -32,21 +33,15 @@ const LEFT_OUT: Record<string, string> = {
   'CP-014': 'needs several roots, which this version does not have',
   'CP-015': 'needs several roots, which this version does not have',
   'CS-008': 'is what the runs with openat2 denied do for every case',
-  'PG-002': 'needs apply_patch, which this version does not have',
-  'EN-006': 'needs apply_patch, which this version does not have',
-  'ED-016': 'needs lists of edits, which this version does not have',
   'NM-003': 'is about Windows; path::windows has the table',
 };
 
-/** Calls of tools that this version does not have are dropped from a case; the rest of it runs. */
-const MISSING_TOOLS = new Set(['apply_patch', 'hash_edit', 'git_status']);
-
 /** What memory does not have: links, special files, owners, a disk to fill, a second process. */
 const DISK_ONLY_STEPS = new Set(['symlink', 'hardlink', 'fifo', 'sh']);
-const DISK_ONLY_CALLS = new Set(['race', 'env', 'parallel', 'sh', 'open_workspace', 'node']);
+const DISK_ONLY_CALLS = new Set(['race', 'env', 'parallel', 'sh', 'open_workspace', 'node', 'git_status', 'git_diff', 'git_commit']);
 
 export function runFileCases(backend: Backend): void {
-  for (const item of loadCases(backend === 'provider' ? PROVIDER_AREAS : AREAS).map(renameSearchArguments)) {
+  for (const item of loadCases(backend === 'provider' ? PROVIDER_AREAS : AREAS).map(renameSearchArguments).map(renameToolboxCalls)) {
     const left = LEFT_OUT[item.id] ?? reasonNotOn(backend, item);
     test(`${item.id} ${item.title}`, { skip: left ?? false }, async () => await runCase(item, backend));
   }
@@ -57,7 +52,8 @@ function reasonNotOn(backend: Backend, item: Case): string | undefined {
   return backend === 'provider' ? LEFT_OUT_OF_PROVIDER[item.id] : undefined;
 }
 
-function reasonNotInMemory({ setup, call }: Case): string | undefined {
+function reasonNotInMemory({ setup, call, expect }: Case): string | undefined {
+  if (Object.keys(expect.files ?? {}).some((path) => path.startsWith('$'))) return 'nothing lies outside a tree in memory';
   const step = setup.find(({ op }) => DISK_ONLY_STEPS.has(op));
   if (step) return `memory has no ${step.op}`;
   if (setup.some((one) => 'uid' in one || 'xattr' in one || 'mode' in one)) return 'memory is set up without modes, owners and attributes';
@@ -68,6 +64,8 @@ function reasonNotInMemory({ setup, call }: Case): string | undefined {
 async function runCase(item: Case, backend: Backend): Promise<void> {
   const scene = new Scene();
   const umask = process.umask();
+  const environment = { ...process.env };
+  scene.staleCheck = item.area === 'edit.stale';
   try {
     chmodSync(scene.tmp, 0o755);
     await setUp(scene, item, backend);
@@ -79,10 +77,16 @@ async function runCase(item: Case, backend: Backend): Promise<void> {
   } finally {
     process.seteuid?.(0);
     process.umask(umask);
+    restoreEnvironment(environment);
     const { cleanup } = item.expect;
     if (cleanup && backend !== 'memory') execFileSync('sh', ['-c', scene.expand(cleanup)], { stdio: 'pipe' });
     await scene.dispose();
   }
+}
+
+function restoreEnvironment(environment: NodeJS.ProcessEnv): void {
+  for (const name of Object.keys(process.env)) if (!(name in environment)) delete process.env[name];
+  Object.assign(process.env, environment);
 }
 
 async function setUp(scene: Scene, item: Case, backend: Backend): Promise<void> {
@@ -120,7 +124,7 @@ async function makeCalls(scene: Scene, { call }: Case): Promise<void> {
     if (one.tool === 'sh') execFileSync('sh', ['-c', scene.expand(String(one.args['cmd']))], { stdio: 'pipe' });
     else if (one.tool === 'env') becomeUser(scene, Number(one.args['uid']));
     else if (one.tool === 'open_workspace') scene.open(openRoots(scene, one));
-    else if (!MISSING_TOOLS.has(one.tool)) await makeCall(scene, one);
+    else await makeCall(scene, one);
   }
 }
 
@@ -254,12 +258,6 @@ async function refusesProc(scene: Scene, { call }: Case): Promise<void> {
   assert.throws(() => openRoots(scene, call[0] as Call), { name: 'WorkspaceError', code: 'NOT_DIRECTORY' });
 }
 
-/** An edit stands in for the patch, which this version does not have. */
-async function threeWrites(scene: Scene, { call }: Case): Promise<void> {
-  for (const one of call.slice(0, 2)) await makeCall(scene, one);
-  await makeCall(scene, { tool: 'edit_file', args: { path: 'cb.sh', old_string: 'X', new_string: 'Z' } });
-}
-
 async function withBigLimit(scene: Scene, item: Case, backend: Backend): Promise<void> {
   scene.tools = new Map(createFsTools(scene.workspace, { maxFileBytes: 1 << 30 }).map((tool) => [tool.name, tool]));
   const before = process.memoryUsage.rss();
@@ -271,7 +269,6 @@ const SPECIAL: Record<string, Run> = {
   'CP-008': refusesEachRoot,
   'CP-013': throughAlias,
   'SP-006': refusesProc,
-  'WA-001': threeWrites,
   'CR-001': race,
   'CR-004': race,
   'CR-005': race,
@@ -284,6 +281,11 @@ const SPECIAL: Record<string, Run> = {
     await makeCall(scene, { tool: 'write_file', args: { path: 'new.txt', content: '\ud83d' } });
   },
   'WA-014': neverHalf,
+  'HA-001': shortAnchors,
+  'ST-001': readThenEdit,
+  'ST-004': inParallel,
+  'ST-006': mixedWriters,
+  'GS-017': endsInTime,
   'AP-001': fuzz,
   'AP-003': twin,
   'RT-003': whileTheTimerTicks,
@@ -296,6 +298,7 @@ const codes = ({ outcomes }: Scene): (string | undefined)[] => outcomes.map(({ e
 
 /** What the cases say in words. */
 const CHECKS: Record<string, Check> = {
+  ...TOOLBOX_CHECKS,
   'CP-001': (scene) => assert.deepEqual(codes(scene), ['OUTSIDE_WORKSPACE', 'OUTSIDE_WORKSPACE']),
   'CP-009': (scene) => assert.deepEqual(pageLines(scene.outcomes[0]?.value), ['B']),
   'CS-012': (scene) => assert.deepEqual(pageLines(scene.outcomes[0]?.value), ['in']),

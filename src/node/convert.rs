@@ -54,6 +54,11 @@ pub(crate) fn page_request(request: &NativePageRequest) -> Result<PageRequest> {
         offset: whole("offset", request.offset, 1)? as usize,
         limit: whole("limit", request.limit, 1)? as usize,
         max_chars: whole("maxChars", request.max_chars, 1)? as usize,
-        numbering: Numbering::Gutter,
+        numbering: match request.hash_length {
+            None => Numbering::Gutter,
+            Some(digits) => Numbering::HashLines {
+                hash_length: whole("hashLength", digits, 1)? as usize,
+            },
+        },
     })
 }

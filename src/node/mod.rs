@@ -3,8 +3,11 @@
 
 mod broker;
 mod cancel;
+mod change;
 mod convert;
 mod failure;
+#[cfg(unix)]
+mod git;
 mod mirror;
 #[cfg(unix)]
 mod process;

@@ -248,6 +248,12 @@ fn end_with_environment(env: Env, host: &Arc<Host>) -> napi::Result<()> {
     Ok(())
 }
 
+impl NativeCommands {
+    pub(super) fn host(&self) -> Arc<Host> {
+        self.host.clone()
+    }
+}
+
 /// One piece at a time: the command is read no faster than JavaScript listens.
 pub(super) async fn deliver(mut pieces: mpsc::Receiver<(Stream, String)>, listener: OnOutput) {
     while let Some((stream, text)) = pieces.recv().await {
@@ -320,7 +326,7 @@ fn variables(env: HashMap<String, String>) -> Variables {
     env.into_iter().collect()
 }
 
-fn host_env(json: &str) -> Result<Vec<(OsString, OsString)>> {
+pub(super) fn host_env(json: &str) -> Result<Vec<(OsString, OsString)>> {
     let env: BTreeMap<String, String> = serde_json::from_str(json).map_err(|error| {
         Error::new(
             ErrorCode::Internal,

@@ -1,17 +1,17 @@
 //! Files, for JavaScript: a confined directory or a tree in memory.
 
 use super::CancelHandle;
+use super::change::{Checked, NativeChange, Tracked};
 use super::convert::{page_request, whole};
-use super::text::{NativeEditRequest, NativeEditResult, NativePage, NativePageRequest};
+use super::text::{NativePage, NativePageRequest};
 use super::work::{Answer, Work, off_thread};
 use crate::error::{Error, ErrorCode, Result};
 use crate::limits;
+use crate::text::content_hash::{ContentHasher, content_hash};
 use crate::text::encoding::{self, Encoding};
 use crate::text::overwrite;
-use crate::text::page::{self, Page, PageReader, PageRequest};
-use crate::tree::{
-    DiskOptions, DiskTree, MemoryTree, RemoveOptions, Resolver, Symlinks, Tree, UpdateOptions, WriteOptions,
-};
+use crate::text::page::{self, PageReader, PageRequest};
+use crate::tree::{DiskOptions, DiskTree, MemoryTree, RemoveOptions, Resolver, Symlinks, Tree, WriteOptions};
 use napi::bindgen_prelude::{AsyncTask, Buffer, Either, Float64Array, Uint8Array};
 use napi_derive::napi;
 use std::path::PathBuf;
@@ -58,6 +58,7 @@ pub struct NativeEntry {
 pub struct NativeWritten {
     pub created: bool,
     pub note: Option<String>,
+    pub hash: Option<String>,
 }
 
 #[napi(object, object_from_js = false)]
@@ -144,15 +145,18 @@ impl NativeTree {
         path: String,
         request: NativePageRequest,
         max_bytes: f64,
+        track: bool,
     ) -> napi::Result<Answer<NativePage>> {
         let max_bytes = whole("maxFileBytes", max_bytes, 1)?;
         let request = page_request(&request)?;
         let now = self.tree.read_now(&path, max_bytes);
-        let now = now.map(|read| Ok(page::page(&read?, &path, &request)?.into()));
+        let now = now.map(|read| {
+            let bytes = read?;
+            let hash = track.then(|| content_hash(&bytes));
+            Ok(NativePage::new(page::page(&bytes, &path, &request)?, hash))
+        });
         let tree = self.tree.clone();
-        Answer::or_later(now, move || {
-            Ok(read_page(&*tree, &path, &request, max_bytes)?.into())
-        })
+        Answer::or_later(now, move || read_page(&*tree, &path, &request, max_bytes, track))
     }
 
     #[napi(ts_return_type = "void | Promise<void>")]
@@ -186,44 +190,17 @@ impl NativeTree {
         path: String,
         content: String,
         create_only: bool,
+        change: NativeChange,
         cancel: Option<&CancelHandle>,
     ) -> napi::Result<Answer<NativeWritten>> {
-        let cancel = cancel.map(CancelHandle::token);
-        let options = WriteOptions {
-            create_only,
-            cancel,
-            ..WriteOptions::default()
-        };
+        let change = Checked::new(change, cancel)?;
         let tree = self.tree.clone();
         Answer::run(self.instant(), move || {
-            write_noted(&*tree, &path, &content, &options)
-        })
-    }
-
-    #[napi(ts_return_type = "NativeEditResult | Promise<NativeEditResult>")]
-    pub fn edit(
-        &self,
-        path: String,
-        request: NativeEditRequest,
-        max_bytes: f64,
-        cancel: Option<&CancelHandle>,
-    ) -> napi::Result<Answer<NativeEditResult>> {
-        let max_bytes = whole("maxFileBytes", max_bytes, 1)?;
-        let options = UpdateOptions {
-            max_bytes,
-            cancel: cancel.map(CancelHandle::token),
-            ..UpdateOptions::default()
-        };
-        let tree = self.tree.clone();
-        Answer::run(self.instant(), move || {
-            let mut result = None;
-            tree.update(&path, &options, &mut |bytes| {
-                let mut edited = request.apply(bytes, &path)?;
-                let bytes = edited.bytes.take();
-                result = Some(NativeEditResult::from(&edited, bytes.is_some()));
-                Ok(bytes)
-            })?;
-            result.ok_or_else(|| Error::new(ErrorCode::Internal, "the edit was not applied"))
+            if change.known.is_some() && !create_only {
+                overwrite_known(&*tree, &path, &content, &change)
+            } else {
+                write_noted(&*tree, &path, &content, create_only, &change)
+            }
         })
     }
 
@@ -321,7 +298,7 @@ impl NativeTree {
 }
 
 impl NativeTree {
-    fn instant(&self) -> bool {
+    pub(crate) fn instant(&self) -> bool {
         self.memory.is_some()
     }
 
@@ -375,20 +352,33 @@ fn decode(bytes: Vec<u8>, path: &str) -> Result<String> {
 }
 
 /// A part of a file at a time: a page of a large file costs one small buffer.
-fn read_page(tree: &dyn Tree, path: &str, request: &PageRequest, max_bytes: u64) -> Result<Page> {
+fn read_page(
+    tree: &dyn Tree,
+    path: &str,
+    request: &PageRequest,
+    max_bytes: u64,
+    track: bool,
+) -> Result<NativePage> {
     const CHUNK_BYTES: usize = 256 * 1024;
     let file = tree.open_file(path)?;
     if file.size() > max_bytes {
         // Refuses, in its own words; or the file shrank just now.
-        return page::page(&tree.read(path, max_bytes)?, path, request);
+        let bytes = tree.read(path, max_bytes)?;
+        let hash = track.then(|| content_hash(&bytes));
+        return Ok(NativePage::new(page::page(&bytes, path, request)?, hash));
     }
+    let mut hasher = track.then(ContentHasher::default);
     let mut reader = PageReader::new(path, file.size(), *request)?;
     let mut buffer = vec![0; CHUNK_BYTES.min(file.size() as usize + 1)];
     let mut offset = 0;
     loop {
         let read = file.read_at(offset, &mut buffer)?;
         if read == 0 {
-            return reader.finish();
+            let hash = hasher.map(ContentHasher::finish);
+            return Ok(NativePage::new(reader.finish()?, hash));
+        }
+        if let Some(hasher) = &mut hasher {
+            hasher.push(&buffer[..read]);
         }
         reader.push(&buffer[..read])?;
         offset += read as u64;
@@ -411,14 +401,53 @@ fn encode_as(tree: &dyn Tree, path: &str, content: Content) -> Vec<u8> {
     }
 }
 
-fn write_noted(tree: &dyn Tree, path: &str, text: &str, options: &WriteOptions) -> Result<NativeWritten> {
+fn write_noted(
+    tree: &dyn Tree,
+    path: &str,
+    text: &str,
+    create_only: bool,
+    change: &Checked,
+) -> Result<NativeWritten> {
     // Read only to keep its encoding and to tell what changed: a file too large for that is simply replaced.
     let before = tree.read(path, limits::MAX_FILE_BYTES);
     let overwrite = overwrite::overwrite(before.as_deref().ok(), text);
-    tree.write(path, &overwrite.bytes, options)?;
-    let created = before.is_err_and(|error| error.code == ErrorCode::NotFound);
+    let options = WriteOptions {
+        create_only,
+        cancel: change.cancel.clone(),
+        ..WriteOptions::default()
+    };
+    tree.write(path, &overwrite.bytes, &options)?;
     Ok(NativeWritten {
-        created,
-        note: (!overwrite.notes.is_empty()).then(|| overwrite.notes.join("; ")),
+        created: before.is_err_and(|error| error.code == ErrorCode::NotFound),
+        note: note(&overwrite.notes),
+        hash: change.track(&overwrite.bytes),
     })
+}
+
+/// Replaces a file that holds what the caller has seen. One that is gone is made again: nothing is lost by that,
+/// unless somebody makes it at the same moment.
+fn overwrite_known(tree: &dyn Tree, path: &str, text: &str, change: &Checked) -> Result<NativeWritten> {
+    let replaced = change.update(tree, path, |bytes| {
+        let overwrite = overwrite::overwrite(Some(bytes), text);
+        let written = NativeWritten {
+            created: false,
+            note: note(&overwrite.notes),
+            hash: None,
+        };
+        Ok((written, Some(overwrite.bytes)))
+    });
+    match replaced {
+        Err(error) if error.code == ErrorCode::NotFound => write_noted(tree, path, text, true, change),
+        replaced => replaced,
+    }
+}
+
+fn note(notes: &[String]) -> Option<String> {
+    (!notes.is_empty()).then(|| notes.join("; "))
+}
+
+impl Tracked for NativeWritten {
+    fn set_hash(&mut self, hash: String) {
+        self.hash = Some(hash);
+    }
 }

@@ -96,10 +96,7 @@ fn a_file_that_is_not_what_the_caller_saw_is_stale_and_one_that_is_passes() {
     let refused = apply_patch(&tree, patch, &seen("other\n")).unwrap_err();
     assert_eq!(refused.code, ErrorCode::Stale);
     let done = apply_patch(&tree, patch, &seen("a\n")).unwrap();
-    assert_eq!(
-        done.hashes,
-        vec![("f".to_owned(), Some(content_hash(b"A\n")))]
-    );
+    assert_eq!(done.hashes, vec![("f".to_owned(), Some(content_hash(b"A\n")))]);
 }
 
 #[test]

@@ -1,88 +1,53 @@
 /** The file tools: what the model sees, over any provider. */
 import { z } from 'zod';
 import { checkLimit, checkOptions } from '../check.js';
-import { MAX_FILE_BYTES } from '../files.js';
-import type { FsProvider, FsToolName, FsToolsOptions, Tool } from '../providers.js';
+import type { FsProvider, FsToolsOptions, Tool } from '../providers.js';
 import { describeEdit, describeWrite } from './answers.js';
-import { toolFiles, type ToolFiles } from './source.js';
-import { defineTool, type Approval } from './tool.js';
+import { fsToolsSchema, named, pathSchema, type FsContext } from './fs-context.js';
+import { extraTool } from './fs-extra.js';
+import { checkIncluded, toolFiles } from './source.js';
+import { defineTool } from './tool.js';
 
-const count = z.number().int().min(1);
-const approval = z.custom<Approval<never>>((value) => typeof value === 'boolean' || typeof value === 'function', 'expected a boolean or a function');
-const perTool = <T extends z.ZodType>(value: T) =>
-  z.strictObject({
-    read_file: value.optional(),
-    write_file: value.optional(),
-    edit_file: value.optional(),
-    list_dir: value.optional(),
-    glob: value.optional(),
-    grep: value.optional(),
-  });
-
-const optionsSchema = z.strictObject({
-  readOnly: z.boolean().default(false),
-  needsApproval: perTool(approval).default({}),
-  maxReadLines: count.default(2000),
-  maxOutputChars: count.min(200).default(50_000),
-  maxResults: count.default(200),
-  maxFilesScanned: count.default(20_000),
-  ignore: z.array(z.string()).default(['.git', 'node_modules']),
-  gitignore: z.boolean().default(true),
-  lineEndings: z.enum(['preserve', 'strict']).default('preserve'),
-  maxFileBytes: count.default(MAX_FILE_BYTES),
-  maxWriteBytes: count.default(MAX_FILE_BYTES),
-  names: perTool(z.string().min(1)).default({}),
-});
-
-export type FsToolsSettings = z.output<typeof optionsSchema>;
-
-interface Context {
-  files: ToolFiles;
-  settings: FsToolsSettings;
-}
-
-const path = z.string().describe('Workspace-relative path with / separators');
 const directory = z.string().nullish().describe('Directory to look in, workspace-relative; default: the root');
 
 export function createFsTools(fs: FsProvider, options: FsToolsOptions = {}): Tool[] {
-  const settings = checkOptions('createFsTools', optionsSchema, options);
-  const context: Context = { files: toolFiles(fs, settings), settings };
+  const settings = checkOptions('createFsTools', fsToolsSchema, options);
+  checkIncluded(fs, settings.include);
+  const context: FsContext = { files: toolFiles(fs, settings), settings };
   const reading = [readFile(context), listDir(context), glob(context), grep(context)];
-  return settings.readOnly ? reading : [...reading, writeFile(context), editFile(context)];
+  const writing = [writeFile(context), editFile(context)];
+  const extra = [...new Set(settings.include)].map((name) => extraTool(name, context));
+  return [...reading, ...writing, ...extra].filter(({ readOnly }) => readOnly || !settings.readOnly);
 }
 
-function named<T extends FsToolName>(name: T, { settings }: Context) {
-  return { name: settings.names[name] ?? name, approval: settings.needsApproval[name] as Approval<unknown> };
-}
-
-function readFile(context: Context): Tool {
+function readFile(context: FsContext): Tool {
   const { settings, files } = context;
   return defineTool({
     ...named('read_file', context),
-    description:
-      'Reads a text file. Returns numbered lines; when the answer is cut, its last line says which lines were shown and the offset to go on from.',
+    description: `Reads a text file. Returns ${settings.hashLines ? 'lines as L{number}:{hash}:{text}' : 'numbered lines'}; when the answer is cut, its last line says which lines were shown and the offset to go on from.`,
     readOnly: true,
     schema: z.object({
-      path,
+      path: pathSchema,
       offset: z.number().int().min(1).nullish().describe('First line to show, from 1'),
       limit: z.number().int().min(1).nullish().describe(`Lines to show, at most ${settings.maxReadLines}`),
     }),
     run: async (input, { signal }) => {
       const limit = Math.min(input.limit ?? settings.maxReadLines, settings.maxReadLines);
       const request = { offset: input.offset ?? 1, limit, maxChars: settings.maxOutputChars };
-      return (await files.page(input.path, request, signal)).text;
+      const hashes = settings.hashLines ? { hashLength: settings.hashLength } : {};
+      return (await files.page(input.path, { ...request, ...hashes }, signal)).text;
     },
   });
 }
 
-function writeFile(context: Context): Tool {
+function writeFile(context: FsContext): Tool {
   const { settings, files } = context;
   return defineTool({
     ...named('write_file', context),
     description: 'Creates or replaces a text file, with missing parent directories. Prefer edit_file for changes to a file that exists.',
     readOnly: false,
     schema: z.object({
-      path,
+      path: pathSchema,
       content: z.string().describe('The whole new content'),
       create_only: z.boolean().nullish().describe('Fail when the file exists'),
     }),
@@ -94,7 +59,7 @@ function writeFile(context: Context): Tool {
   });
 }
 
-function editFile(context: Context): Tool {
+function editFile(context: FsContext): Tool {
   const { settings, files } = context;
   return defineTool({
     ...named('edit_file', context),
@@ -102,20 +67,19 @@ function editFile(context: Context): Tool {
       'Replaces exact text in a file. old_string must be unique (add surrounding lines) unless replace_all is set, and must not contain the line numbers that read_file shows.',
     readOnly: false,
     schema: z.object({
-      path,
+      path: pathSchema,
       old_string: z.string().describe('The exact text to replace, whitespace included'),
       new_string: z.string().describe('What to put there; may be empty'),
       replace_all: z.boolean().nullish().describe('Replace every occurrence'),
     }),
     run: async (input, { signal }) => {
-      const { lineEndings } = settings;
-      const edit = { oldString: input.old_string, newString: input.new_string, replaceAll: input.replace_all === true, lineEndings };
-      return describeEdit(input.path, await files.edit(input.path, edit, signal));
+      const edit = { oldString: input.old_string, newString: input.new_string, replaceAll: input.replace_all === true };
+      return describeEdit(input.path, await files.edit(input.path, [edit], settings.lineEndings, signal));
     },
   });
 }
 
-function listDir(context: Context): Tool {
+function listDir(context: FsContext): Tool {
   return defineTool({
     ...named('list_dir', context),
     description: 'Lists a directory, sorted; directories end with /. With recursive, the whole tree below it.',
@@ -125,7 +89,7 @@ function listDir(context: Context): Tool {
   });
 }
 
-function glob(context: Context): Tool {
+function glob(context: FsContext): Tool {
   return defineTool({
     ...named('glob', context),
     description:
@@ -136,7 +100,7 @@ function glob(context: Context): Tool {
   });
 }
 
-function grep(context: Context): Tool {
+function grep(context: FsContext): Tool {
   return defineTool({
     ...named('grep', context),
     description: 'Searches file contents, line by line, with a JavaScript regular expression. Returns path:line: text.',
