@@ -121,13 +121,13 @@ test('without a free descriptor a command is refused, and runs again once there 
   const script = `${PRELUDE}
     import { closeSync, openSync } from 'node:fs';
     await ws.exec('true');
-    const held = [];
-    try { for (;;) held.push(openSync('/dev/null')); } catch {}
+    const files = [];
+    try { for (;;) files.push(openSync('/dev/null')); } catch {}
     const codes = new Set();
     let ran;
     for (let count = 0; count < 30 && !ran; count++) {
       await ws.exec('echo ran', { input: 'x' }).then(({ stdout }) => (ran = stdout), ({ name, code }) => codes.add(name + ' ' + code));
-      closeSync(held.pop());
+      closeSync(files.pop());
     }
     console.log(JSON.stringify({ codes: [...codes], ran }));`;
   const { stdout, stderr } = freshNode(script, {}, ['sh', '-c', 'ulimit -n 200; exec "$@"', 'sh']);
