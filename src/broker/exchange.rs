@@ -115,6 +115,7 @@ impl Exchange {
         self.note(|event| {
             event.reason = Some(refusal.reason);
             event.allowed &= contacted;
+            event.injected &= contacted;
             if event.host.is_none() {
                 event.host.clone_from(&refusal.host);
             }
