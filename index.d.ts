@@ -881,7 +881,7 @@ export interface BrokerEvent {
   verdict: 'allow' | 'deny';
   /** Whether headers were added. */
   injected: boolean;
-  /** Why it was refused or broke off; the same word as in `x-broker-error`. docs/errors.md lists them. */
+  /** Why it was refused or broke off; the same word as in `x-broker-error`. docs/broker.md lists them. */
   reason?: string;
   /** 0 when there was no answer. */
   status: number;

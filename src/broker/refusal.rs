@@ -108,4 +108,18 @@ mod tests {
             assert!(serde_json::from_str::<serde_json::Value>(&Refusal::from(reason).json()).is_ok());
         }
     }
+
+    #[test]
+    fn the_page_for_users_lists_every_reason_with_its_status_and_text() {
+        let page = include_str!("../../docs/broker.md");
+        for &reason in Reason::ALL {
+            let row = format!(
+                "| `{}` | {} | {} |",
+                reason.code(),
+                reason.status(),
+                reason.text()
+            );
+            assert!(page.contains(&row), "{row}");
+        }
+    }
 }
