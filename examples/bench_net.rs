@@ -4,9 +4,8 @@
 //!   bench_net connect PROXY HOST:PORT CONNECTIONS SECONDS
 //!   bench_net tunnel PROXY HOST:PORT MEGABYTES
 //!   bench_net idle PROXY HOST:PORT TUNNELS PID
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -18,7 +17,7 @@ use tokio_rustls::rustls::{ServerConfig, crypto::ring, pki_types::PrivateKeyDer}
 const BODY_BYTES: usize = 1024;
 
 fn print(line: String) {
-    writeln!(std::io::stdout(), "{line}").unwrap();
+    println!("{line}");
 }
 
 /// Answers each request with 1 KB; `GET /bulk` with zeros until the client leaves.

@@ -17,7 +17,8 @@ pub struct Exchange {
     bytes_out: AtomicU64,
     complete: AtomicBool,
     /// The request's last byte was handed to the upstream's connection.
-    sent: AtomicBool,
+    /// Milliseconds after the start, plus one; 0: not yet.
+    sent: AtomicU64,
     finished: AtomicBool,
     /// Kept only when somebody listens.
     event: Option<Mutex<Event>>,
@@ -35,20 +36,20 @@ impl Exchange {
         counters: Arc<Counters>,
         sink: Option<EventSink>,
         listener: &Arc<str>,
-        method: &http::Method,
+        method: &str,
     ) -> Arc<Self> {
         add(&counters.requests, 1);
         add(&counters.active_requests, 1);
         let event = sink.as_ref().map(|_| {
             Mutex::new(Event {
-                kind: if method == http::Method::CONNECT {
+                kind: if method == "CONNECT" {
                     Kind::Tunnel
                 } else {
                     Kind::Request
                 },
                 time_ms: now_ms(),
                 listener: listener.clone(),
-                method: method.as_str().to_owned(),
+                method: method.to_owned(),
                 host: None,
                 port: None,
                 path: None,
@@ -69,7 +70,7 @@ impl Exchange {
             bytes_in: AtomicU64::new(0),
             bytes_out: AtomicU64::new(0),
             complete: AtomicBool::new(false),
-            sent: AtomicBool::new(false),
+            sent: AtomicU64::new(0),
             finished: AtomicBool::new(false),
             event,
         })
@@ -154,11 +155,20 @@ impl Exchange {
     }
 
     pub fn sent(&self) {
-        self.sent.store(true, Ordering::Relaxed);
+        self.sent.store(self.elapsed_ms() + 1, Ordering::Relaxed);
     }
 
     pub fn was_sent(&self) -> bool {
-        self.sent.load(Ordering::Relaxed)
+        self.sent.load(Ordering::Relaxed) > 0
+    }
+
+    pub fn sent_ms_ago(&self) -> Option<u64> {
+        let sent = self.sent.load(Ordering::Relaxed).checked_sub(1)?;
+        Some(self.elapsed_ms().saturating_sub(sent))
+    }
+
+    fn elapsed_ms(&self) -> u64 {
+        self.started.elapsed().as_millis() as u64
     }
 
     /// The answer's last byte was taken by the client's connection.

@@ -259,7 +259,7 @@ impl Drop for Connection {
 }
 
 impl Connection {
-    pub fn begin(&self, method: &http::Method) -> Arc<Exchange> {
+    pub fn begin(&self, method: &str) -> Arc<Exchange> {
         let shared = &self.shared;
         Exchange::begin(
             self.wire.clone(),

@@ -25,9 +25,14 @@ pub async fn serve(
     connection: Arc<Connection>,
     request: Request<Incoming>,
 ) -> Result<Response<ResponseBody>, Infallible> {
-    let exchange = connection.begin(request.method());
     // Read at once: the guard let this head through only after the previous answer had ended.
     let rejected = connection.wire.take_reject();
+    // A rejected head was replaced: its method is not the client's.
+    let exchange = connection.begin(if rejected.is_some() {
+        ""
+    } else {
+        request.method().as_str()
+    });
     let version = request.version();
     let result = match rejected {
         Some(reason) => Err(reason.into()),
@@ -190,7 +195,7 @@ async fn forward(
     let Some(lease) = lease else {
         return Err(Reason::ConnectFailed.into());
     };
-    let (lease, response) = send(connection, &target, lease, request)
+    let (lease, response) = send(connection, exchange, &target, lease, request)
         .await
         .map_err(|refusal| Failure {
             refusal,
@@ -349,6 +354,7 @@ impl Outbound {
 /// may be repeated.
 async fn send(
     connection: &Connection,
+    exchange: &Exchange,
     target: &Target,
     mut lease: Lease,
     outbound: Outbound,
@@ -357,10 +363,9 @@ async fn send(
     let pooled = lease.pooled;
     let again = if pooled { outbound.repeatable() } else { None };
     let request = outbound.into_request(target, &lease).map_err(about)?;
-    let limit = Duration::from_millis(connection.shared.timeouts.response_ms);
-    let first = tokio::time::timeout(limit, lease.sender.try_send_request(request)).await;
+    let first = in_time(connection, exchange, lease.sender.try_send_request(request)).await;
     let mut error = match first {
-        Err(_) => return Err(about(Reason::ResponseTimeout)),
+        Err(reason) => return Err(about(reason)),
         Ok(Ok(response)) => return Ok((lease, response)),
         Ok(Err(error)) => error,
     };
@@ -382,11 +387,43 @@ async fn send(
         (None, Some(again)) => again.into_request(target, &lease).map_err(about)?,
         (None, None) => return Err(about(Reason::UpstreamFailed)),
     };
-    match tokio::time::timeout(limit, lease.sender.send_request(request)).await {
-        Err(_) => Err(about(Reason::ResponseTimeout)),
+    match in_time(connection, exchange, lease.sender.send_request(request)).await {
+        Err(reason) => Err(about(reason)),
         Ok(Ok(response)) => Ok((lease, response)),
         Ok(Err(_)) if connection.wire.has_bad_body() => Err(about(Reason::BadFraming)),
         Ok(Err(_)) => Err(about(Reason::UpstreamFailed)),
+    }
+}
+
+/// The upstream's time to answer runs from the last byte of the request: an upload takes as long as it takes, while it
+/// moves.
+async fn in_time<T>(
+    connection: &Connection,
+    exchange: &Exchange,
+    answer: impl Future<Output = T>,
+) -> Result<T, Reason> {
+    let timeouts = &connection.shared.timeouts;
+    tokio::pin!(answer);
+    loop {
+        let (left, reason) = match exchange.sent_ms_ago() {
+            Some(ago) => (timeouts.response_ms.saturating_sub(ago), Reason::ResponseTimeout),
+            None => (
+                timeouts.idle_ms.saturating_sub(connection.wire.quiet_ms()),
+                Reason::Idle,
+            ),
+        };
+        if left == 0 {
+            return Err(reason);
+        }
+        // Not longer than the shorter of the two: the last byte may be sent meanwhile.
+        let nap = if reason == Reason::Idle {
+            left.min(timeouts.response_ms)
+        } else {
+            left
+        };
+        if let Ok(answer) = tokio::time::timeout(Duration::from_millis(nap), &mut answer).await {
+            return Ok(answer);
+        }
     }
 }
 

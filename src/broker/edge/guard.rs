@@ -20,6 +20,7 @@ use tokio_util::io::poll_read_buf;
 const MAX_EARLY_BYTES: usize = 16 * 1024;
 /// What a closing connection still reads, so that a client in the middle of sending gets to see the answer.
 const LINGER_MS: u64 = 1_000;
+const MAX_SPLIT_EMPTY_LINES: usize = 4;
 const REPLACEMENT: &[u8] = b"GET / HTTP/1.1\r\nhost: refused\r\nconnection: close\r\n\r\n";
 
 enum State {
@@ -42,6 +43,7 @@ pub struct Guard {
     held: BytesMut,
     ready: usize,
     scan: HeadScan,
+    empty_lines: usize,
     /// Runs while a head is incomplete.
     deadline: Option<Pin<Box<Sleep>>>,
     eof: bool,
@@ -61,6 +63,7 @@ impl Guard {
             held: BytesMut::new(),
             ready: 0,
             scan: HeadScan::default(),
+            empty_lines: 0,
             deadline: None,
             eof: false,
             flushed: 0,
@@ -181,6 +184,12 @@ impl Guard {
         }
         match self.scan.find_end(&self.held) {
             Err(reason) => Some(Err(reason)),
+            // An empty line that came in two pieces.
+            Ok(Some(2)) if self.empty_lines < MAX_SPLIT_EMPTY_LINES => {
+                self.empty_lines += 1;
+                self.held.advance(2);
+                self.examine_held()
+            }
             Ok(Some(end)) => {
                 let verdict = head::check(&self.held[..end], &self.limits);
                 self.ready = if verdict.is_ok() { end } else { 0 };
@@ -200,6 +209,7 @@ impl Guard {
     fn begin_body(&mut self, framing: Framing) {
         self.wire.head_taken();
         self.scan = HeadScan::default();
+        self.empty_lines = 0;
         self.state = match framing {
             Framing::None | Framing::Length(0) => State::Head,
             Framing::Length(length) => State::Length(length),

@@ -216,6 +216,15 @@ pub async fn f20(side: Side) {
     .await
     .is(200, "");
     assert_eq!(w.ask("\r\n".repeat(40)).await.status, 400);
+    let mut client = w.open().await;
+    for piece in ["\r", "\n\r", "\n"] {
+        client.send(piece).await;
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    client
+        .send(format!("GET http://{target}/ HTTP/1.1\r\nHost: {target}\r\n\r\n"))
+        .await;
+    client.answer().await.is(200, "");
 }
 
 pub async fn f22(side: Side) {

@@ -53,6 +53,30 @@ pub async fn t02(side: Side) {
         client.send([byte]).await;
     }
     client.answer().await.is(200, "");
+    // Longer than the upstream has to answer, too: its time runs from the last byte of the request.
+    let timeouts = Timeouts {
+        idle_ms: 400,
+        response_ms: 200,
+        ..Timeouts::default()
+    };
+    let w = Setup {
+        timeouts,
+        ..Setup::default()
+    }
+    .start(side)
+    .await;
+    let target = w.plain("api.test");
+    let post = format!("POST http://{target}/ HTTP/1.1\r\nHost: {target}\r\nContent-Length: 8\r\n\r\n");
+    let mut client = w.open().await;
+    client.send(&post).await;
+    for byte in "progress".bytes() {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        client.send([byte]).await;
+    }
+    client.answer().await.is(200, "");
+    let mut stalled = w.open().await;
+    stalled.send(format!("{post}abc")).await;
+    stalled.answer().await.is(408, "idle");
 }
 
 pub async fn t04(side: Side) {
