@@ -1,6 +1,6 @@
 //! What is not a plain file, names of every kind, and too much of anything: a clear refusal, nothing left open.
 
-use crate::support::{Answer, BOTH, Ground, OPERATIONS, call, in_child, put};
+use crate::support::{Answer, BOTH, Ground, Mount, OPERATIONS, call, in_child, put};
 use croft::ErrorCode::*;
 use croft::tree::{EntryList, FileRead, FileType, Resolver, Tree, WalkStart};
 use rustix::fs::{CWD, Mode};
@@ -109,14 +109,9 @@ fn procfs_inside_the_root_is_refused_by_what_it_is() {
     let ground = Ground::new();
     ground.dir("p").file("movable", "m");
     let point = ground.root.join("p");
-    let mounted = std::process::Command::new("mount")
-        .args(["-t", "proc", "proc"])
-        .arg(&point)
-        .status();
-    if !mounted.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: mounting procfs needs root");
+    let Some(mount) = Mount::new(&["-t", "proc", "proc"], &point) else {
         return;
-    }
+    };
     let mut answers = Vec::new();
     for resolver in BOTH {
         let tree = ground.tree(resolver);
@@ -152,13 +147,7 @@ fn procfs_inside_the_root_is_refused_by_what_it_is() {
             assert!(folder.open_folder(b"p").is_err());
         }
     }
-    assert!(
-        std::process::Command::new("umount")
-            .arg(&point)
-            .status()
-            .unwrap()
-            .success()
-    );
+    drop(mount);
     for (operation, path, answer) in answers {
         assert!(
             matches!(
@@ -175,14 +164,9 @@ fn a_mount_inside_the_root_is_part_of_it() {
     let ground = Ground::new();
     ground.dir("m");
     let point = ground.root.join("m");
-    let mounted = std::process::Command::new("mount")
-        .args(["-t", "tmpfs", "tmpfs"])
-        .arg(&point)
-        .status();
-    if !mounted.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: mounting a tmpfs needs root");
+    let Some(mount) = Mount::new(&["-t", "tmpfs", "tmpfs"], &point) else {
         return;
-    }
+    };
     put(&point.join("f.txt"), b"x");
     let mut answers = Vec::new();
     for resolver in BOTH {
@@ -207,13 +191,7 @@ fn a_mount_inside_the_root_is_part_of_it() {
             );
         }
     }
-    assert!(
-        std::process::Command::new("umount")
-            .arg(&point)
-            .status()
-            .unwrap()
-            .success()
-    );
+    drop(mount);
     assert!(
         answers.iter().all(|answer| matches!(answer, Answer::Ok(_))),
         "{answers:?}"

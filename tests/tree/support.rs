@@ -261,3 +261,42 @@ pub fn in_child(test: &str, env: &[(&str, &str)]) {
     );
     assert!(!told.contains("running 0 tests"), "no test is called {test}");
 }
+
+/// A file system mounted for one test, and gone at its end, however that comes.
+pub struct Mount {
+    point: PathBuf,
+}
+
+impl Mount {
+    /// `None`, and a word about it, where this user may not mount.
+    pub fn new(arguments: &[&str], point: &Path) -> Option<Self> {
+        let mount = Self {
+            point: point.to_path_buf(),
+        };
+        if mount.again(arguments) {
+            return Some(mount);
+        }
+        std::mem::forget(mount);
+        eprintln!("skipped: mounting {arguments:?} needs root");
+        None
+    }
+
+    pub fn again(&self, arguments: &[&str]) -> bool {
+        let mut command = std::process::Command::new("mount");
+        command
+            .args(arguments)
+            .arg(&self.point)
+            .status()
+            .is_ok_and(|status| status.success())
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let unmounted = std::process::Command::new("umount")
+            .arg("-l")
+            .arg(&self.point)
+            .status();
+        assert!(unmounted.is_ok_and(|status| status.success()) || std::thread::panicking());
+    }
+}

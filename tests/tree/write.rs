@@ -1,6 +1,6 @@
 //! What a write keeps, and what it leaves behind when it fails: nothing, and the old bytes.
 
-use crate::support::{Answer, BOTH, Ground, as_user, call, give, in_child, is_root, memory, put};
+use crate::support::{Answer, BOTH, Ground, Mount, as_user, call, give, in_child, is_root, memory, put};
 use croft::ErrorCode::*;
 use croft::tree::{DiskTree, Resolver, Tree, UpdateOptions, WriteOptions};
 use rustix::fs::XattrFlags;
@@ -293,14 +293,9 @@ fn a_full_disk_leaves_the_old_bytes_and_no_temp() {
     let ground = Ground::new();
     ground.dir("small");
     let small = ground.root.join("small");
-    let mounted = std::process::Command::new("mount")
-        .args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"])
-        .arg(&small)
-        .status();
-    if !mounted.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: mounting a tmpfs needs root");
+    let Some(mount) = Mount::new(&["-t", "tmpfs", "-o", "size=64k", "tmpfs"], &small) else {
         return;
-    }
+    };
     put(&small.join("f.txt"), b"precious");
     let mut answers = Vec::new();
     for resolver in BOTH {
@@ -313,13 +308,7 @@ fn a_full_disk_leaves_the_old_bytes_and_no_temp() {
         answers.push(write(&tree, "small/f.txt", "precious"));
     }
     let (left, listed) = (std::fs::read(small.join("f.txt")).unwrap(), names(&small));
-    assert!(
-        std::process::Command::new("umount")
-            .arg(&small)
-            .status()
-            .unwrap()
-            .success()
-    );
+    drop(mount);
     let (full, fits) = (Answer::Refused(NoSpace), Answer::Ok(String::new()));
     let expected = [full.clone(), full.clone(), full, fits];
     assert_eq!(answers, [expected.clone(), expected].concat());
@@ -334,13 +323,11 @@ fn a_read_only_file_system_is_named() {
     let ground = Ground::new();
     ground.dir("ro");
     let ro = ground.root.join("ro");
-    let mount = |args: &[&str]| std::process::Command::new("mount").args(args).arg(&ro).status();
-    if !mount(&["-t", "tmpfs", "tmpfs"]).is_ok_and(|status| status.success()) {
-        eprintln!("skipped: mounting a tmpfs needs root");
+    let Some(mount) = Mount::new(&["-t", "tmpfs", "tmpfs"], &ro) else {
         return;
-    }
+    };
     put(&ro.join("f.txt"), b"x");
-    assert!(mount(&["-o", "remount,ro"]).unwrap().success());
+    assert!(mount.again(&["-o", "remount,ro"]));
     let tree = ground.tree(Resolver::Kernel);
     let answers: Vec<_> = [
         ("write", "ro/f.txt"),
@@ -352,13 +339,7 @@ fn a_read_only_file_system_is_named() {
     ]
     .map(|(operation, path)| call(&tree, operation, path))
     .into();
-    assert!(
-        std::process::Command::new("umount")
-            .arg(&ro)
-            .status()
-            .unwrap()
-            .success()
-    );
+    drop(mount);
     assert!(
         answers[..5]
             .iter()
