@@ -28,6 +28,8 @@ pub const MAX_NAME_BYTES: usize = 255;
 pub const MAX_LINKS_FOLLOWED: u32 = 40;
 /// Characters of one line in an answer of grep; a longer line is cut around its match.
 pub const MAX_GREP_LINE_CHARS: usize = 500;
+/// Lines that grep shows before and after a match.
+pub const MAX_GREP_CONTEXT_LINES: usize = 50;
 /// A search gives what it has after this time.
 pub const SEARCH_TIMEOUT_MS: u64 = 30_000;
 /// Directory names that glob, grep and recursive listing skip at any depth.

@@ -5,6 +5,7 @@ use super::convert::whole;
 use super::tree::NativeTree;
 use super::{Answer, CancelHandle};
 use crate::error::{Error, ErrorCode, Result};
+use crate::limits;
 use crate::search::regex::{LineMatch, Matcher};
 use crate::search::{
     self, Cancel, GlobRequest, GrepRequest, ListEntry, ListRequest, ListResult, ShownLine, Skipped,
@@ -249,7 +250,15 @@ impl NativeSearchRequest {
     }
 
     fn context(&self) -> Result<usize> {
-        Ok(whole("context", self.context.unwrap_or(0.0), 0)? as usize)
+        let context = whole("context", self.context.unwrap_or(0.0), 0)? as usize;
+        if context > limits::MAX_GREP_CONTEXT_LINES {
+            let message = format!(
+                "context is {context} lines, at most {}: read the file instead",
+                limits::MAX_GREP_CONTEXT_LINES
+            );
+            return Err(Error::new(ErrorCode::InvalidArgument, message));
+        }
+        Ok(context)
     }
 
     fn walk(&self) -> Result<WalkOptions> {

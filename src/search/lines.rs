@@ -10,6 +10,9 @@ const BINARY_PROBE_BYTES: usize = 8192;
 const HARD_LINES_PER_TICK: usize = 1;
 /// How many matching lines go by between two looks at the clock.
 const MATCHES_PER_TICK: usize = 256;
+/// A large file is searched in stretches of lines of about this size, with a look at the clock between them: a
+/// pattern that overflows the lazy DFA runs at some 100 KB a second.
+const STRETCH_BYTES: usize = 64 * 1024;
 /// Shown in place of what is cut off a long line.
 const CUT: char = '…';
 
@@ -143,8 +146,35 @@ impl Search<'_> {
         // The final LF ends the last line; it does not begin another.
         let body = self.text.strip_suffix(b"\n").unwrap_or(self.text);
         let mut from = 0;
+        loop {
+            let stretch_end = match body.get(from + STRETCH_BYTES..) {
+                Some(rest) => memchr::memchr(b'\n', rest).map_or(body.len(), |lf| from + STRETCH_BYTES + lf),
+                None => body.len(),
+            };
+            if let Some(end) = self.stretch(body, from, stretch_end, clock) {
+                return end;
+            }
+            if stretch_end == body.len() {
+                self.after_context(body, body.len());
+                return End::Complete;
+            }
+            from = stretch_end + 1;
+            if let Some(end) = stopped(clock) {
+                return end;
+            }
+        }
+    }
+
+    /// The lines from `from` to `stretch_end`, where a line ends. `None`: go on behind it.
+    fn stretch(
+        &mut self,
+        body: &[u8],
+        mut from: usize,
+        stretch_end: usize,
+        clock: &Clock<'_>,
+    ) -> Option<End> {
         let mut since_tick = 0;
-        while let Some((start, end)) = self.matcher.find_in_lines(body, from) {
+        while let Some((start, end)) = self.matcher.find_in_lines(&body[..stretch_end], from) {
             let line_start = memchr::memrchr(b'\n', &body[..start]).map_or(0, |lf| lf + 1);
             let line_end = memchr::memchr(b'\n', &body[start..]).map_or(body.len(), |at| start + at);
             let exact = if self.matcher.is_exact() {
@@ -159,16 +189,16 @@ impl Search<'_> {
             match exact {
                 LineMatch::At { start, .. } => {
                     if self.found.matches > self.options.max_matches {
-                        return End::Complete;
+                        return Some(End::Complete);
                     }
                     self.show(body, line_start, line_end, start);
                 }
                 LineMatch::No => {}
                 LineMatch::TooLong => self.found.long_lines += 1,
-                LineMatch::TooHard => return End::StepLimit(self.number_of(line_start)),
+                LineMatch::TooHard => return Some(End::StepLimit(self.number_of(line_start))),
             }
-            if line_end >= body.len() {
-                return End::Complete;
+            if line_end >= stretch_end {
+                return None;
             }
             from = line_end + 1;
             since_tick += 1;
@@ -179,15 +209,12 @@ impl Search<'_> {
             };
             if since_tick == every {
                 since_tick = 0;
-                match clock.tick() {
-                    Tick::GoOn => {}
-                    Tick::Cancelled => return End::Cancelled,
-                    Tick::DeadlinePassed => return End::Deadline,
+                if let Some(end) = stopped(clock) {
+                    return Some(end);
                 }
             }
         }
-        self.after_context(body, body.len());
-        End::Complete
+        None
     }
 
     /// The 1-based number of the line that starts at `offset`; called with rising offsets.
@@ -255,6 +282,14 @@ impl Search<'_> {
         });
         self.at.shown_line = number;
         self.at.shown_end = end + 1;
+    }
+}
+
+fn stopped(clock: &Clock<'_>) -> Option<End> {
+    match clock.tick() {
+        Tick::GoOn => None,
+        Tick::Cancelled => Some(End::Cancelled),
+        Tick::DeadlinePassed => Some(End::Deadline),
     }
 }
 
@@ -434,6 +469,29 @@ mod tests {
     #[test]
     fn the_column_counts_as_javascript_does() {
         assert_eq!(search("b", "📁éb".as_bytes(), 0).lines[0].column, Some(4));
+    }
+
+    #[test]
+    fn a_large_file_is_searched_as_one() {
+        let filler = "x".repeat(99) + "\n";
+        for lines in [655, 656, 1310, 1311, 1400] {
+            let content = filler.repeat(lines) + "needle\n\n" + &filler.repeat(700) + "needle";
+            assert_eq!(
+                numbers(&search("needle", content.as_bytes(), 0)),
+                [lines + 1, lines + 703],
+                "{lines}"
+            );
+            assert_eq!(
+                numbers(&search("^$", content.as_bytes(), 0)),
+                [lines + 2],
+                "{lines}"
+            );
+            assert_eq!(search("x$", content.as_bytes(), 0).matches, 1001, "{lines}");
+            let around = search("needle", content.as_bytes(), 1);
+            assert_eq!(around.lines.len(), 5, "{lines}");
+        }
+        let cut = "x".repeat(STRETCH_BYTES) + "\n\n";
+        assert_eq!(numbers(&search("^$", cut.as_bytes(), 0)), [2]);
     }
 
     #[test]

@@ -22,4 +22,6 @@ pub use render::{glob_text, grep_text, list_text, step_limit_error};
 pub use walk::{Hidden, Skipped, WalkOptions, Walkable};
 
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod tests;

@@ -15,7 +15,8 @@ pub const MAX_PATTERN_BYTES: usize = 4096;
 /// The backtracking engine is not let loose on longer lines: its step limit does not bound the time there.
 pub const MAX_BACKTRACK_LINE_BYTES: usize = 4096;
 const MAX_BACKTRACK_STEPS: usize = 1_000_000;
-const MAX_COMPILED_BYTES: usize = 64 << 20;
+/// The time of a pattern that overflows the lazy DFA grows with its compiled size.
+const MAX_COMPILED_BYTES: usize = 8 << 20;
 
 /// A compiled pattern.
 #[derive(Debug)]
