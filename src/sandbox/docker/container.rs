@@ -44,8 +44,9 @@ pub struct Container {
 }
 
 /// Removes a container when dropped, however far its start has come.
-struct Leaving {
-    name: String,
+pub struct Leaving {
+    /// Or its id: the engine takes either.
+    pub name: String,
     api: Docker,
     removals: TaskTracker,
     done: bool,
@@ -104,12 +105,7 @@ impl Yard {
     async fn create(&self, body: bollard::models::ContainerCreateBody) -> Result<Leaving> {
         let name = format!("croft-{}", random_name()?);
         let options = CreateContainerOptionsBuilder::default().name(&name).build();
-        let leaving = Leaving {
-            name,
-            api: self.engine.api.clone(),
-            removals: self.removals.clone(),
-            done: false,
-        };
+        let leaving = self.leaving(name);
         match self.engine.api.create_container(Some(options), body).await {
             Ok(_) => Ok(leaving),
             Err(error) => {
@@ -124,7 +120,17 @@ impl Yard {
         }
     }
 
-    fn explain_start(&self, error: &ApiError) -> Error {
+    /// Sees to it that this container is removed.
+    pub fn leaving(&self, name: String) -> Leaving {
+        Leaving {
+            name,
+            api: self.engine.api.clone(),
+            removals: self.removals.clone(),
+            done: false,
+        }
+    }
+
+    pub fn explain_start(&self, error: &ApiError) -> Error {
         match refusal(error) {
             Some((_, message)) if message.contains("exec format error") => unavailable(format!(
                 "the image \"{}\" is for another processor than this machine's: pull it for this platform",
@@ -141,7 +147,7 @@ impl Yard {
     }
 }
 
-fn explain_create(error: &ApiError, image: &str) -> Error {
+pub fn explain_create(error: &ApiError, image: &str) -> Error {
     match refusal(error) {
         Some((404, _)) => unavailable(format!(
             "the image \"{image}\" is not on this machine, and a sandbox pulls none by itself: run docker pull {image}"
@@ -162,7 +168,7 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-fn caller() -> (u32, u32) {
+pub fn caller() -> (u32, u32) {
     (
         rustix::process::getuid().as_raw(),
         rustix::process::getgid().as_raw(),
@@ -195,6 +201,11 @@ impl Container {
 }
 
 impl Leaving {
+    /// The handle is done when it is gone.
+    pub fn remove(mut self) -> JoinHandle<()> {
+        self.start()
+    }
+
     fn forget(mut self) {
         self.done = true;
     }
@@ -260,7 +271,7 @@ impl Socket {
                 format!("no socket for a container could be made: {error}"),
             )
         };
-        let folder = std::env::temp_dir().join(format!("croft-{}-{}", std::process::id(), random_name()?));
+        let folder = std::env::temp_dir().join(format!("{}{}", owner::file_prefix(), random_name()?));
         make_private(&folder).map_err(failed)?;
         let path = folder.join("socket");
         let bound = UnixListener::bind(&path).and_then(|listener| {

@@ -2,7 +2,7 @@
 //! business; here it is seen to that there is no other way.
 
 use super::engine::{Engine, Kind, Version, refusal, unavailable};
-use super::options::{EgressMode, Network, Options};
+use super::options::{EgressMode, Network, Options, Transport};
 use super::owner;
 use crate::broker::runtime::runtime;
 use crate::broker::{Broker, ListenConfig, Listener};
@@ -10,8 +10,9 @@ use crate::error::{Error, ErrorCode, Result};
 use bollard::Docker;
 use bollard::models::{Ipam, IpamConfig, NetworkCreateRequest, NetworkInspect};
 use bollard::query_parameters::InspectNetworkOptions;
+use ipnet::Ipv4Net;
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OnceCell;
@@ -67,7 +68,12 @@ fn unsupported(cause: impl std::fmt::Display) -> Error {
 }
 
 /// What `network` comes to on this engine; refused when it cannot be kept.
-pub fn decide(options: &Options, broker: Option<&Arc<Broker>>, engine: &Engine) -> Result<Egress> {
+pub fn decide(
+    options: &Options,
+    broker: Option<&Arc<Broker>>,
+    engine: &Engine,
+    transport: Transport,
+) -> Result<Egress> {
     let hosts = match &options.network {
         Network::None => return Ok(Egress::Fixed("none")),
         Network::Default => return Ok(Egress::Fixed("default")),
@@ -102,10 +108,15 @@ pub fn decide(options: &Options, broker: Option<&Arc<Broker>>, engine: &Engine) 
         network_name: options.network_name.clone(),
         labels: options.labels.clone(),
     };
-    Ok(match options.egress.unwrap_or(EgressMode::Socket) {
-        EgressMode::Socket => Egress::Socket(allowed),
-        EgressMode::Network => Egress::Bridge(allowed, Box::default()),
-    })
+    match (options.egress, transport) {
+        (Some(EgressMode::Network), _) | (None, Transport::Attach) => {
+            Ok(Egress::Bridge(allowed, Box::default()))
+        }
+        (Some(EgressMode::Socket) | None, Transport::Socket) => Ok(Egress::Socket(allowed)),
+        (Some(EgressMode::Socket), Transport::Attach) => Err(unsupported(
+            "egress: 'socket' needs croft's own init in the container, and transport: 'attach' has none",
+        )),
+    }
 }
 
 impl Egress {
@@ -232,7 +243,7 @@ impl Allowed {
         )))
     }
 
-    fn request(&self, name: &str, subnet: Option<String>) -> NetworkCreateRequest {
+    fn request(&self, name: &str, subnet: Option<Ipv4Net>) -> NetworkCreateRequest {
         NetworkCreateRequest {
             name: name.to_owned(),
             driver: Some("bridge".into()),
@@ -246,7 +257,9 @@ impl Allowed {
             )])),
             ipam: subnet.map(|subnet| Ipam {
                 config: Some(vec![IpamConfig {
-                    subnet: Some(subnet),
+                    subnet: Some(subnet.to_string()),
+                    // An engine shows the gateway of a given subnet only if it was given too.
+                    gateway: subnet.hosts().next().map(|first| first.to_string()),
                     ..Default::default()
                 }]),
                 ..Default::default()
@@ -320,16 +333,13 @@ fn internal_addresses(network: &NetworkInspect) -> Result<(IpAddr, String)> {
 }
 
 /// Fourteen addresses out of the range that is set aside for benchmarks and routed nowhere.
-fn spare_subnet() -> Result<String> {
+fn spare_subnet() -> Result<Ipv4Net> {
     let mut bytes = [0; 3];
     getrandom::fill(&mut bytes)
         .map_err(|error| Error::new(ErrorCode::Io, format!("no random bytes: {error}")))?;
-    Ok(format!(
-        "198.{}.{}.{}/28",
-        18 + bytes[0] % 2,
-        bytes[1],
-        bytes[2] & 0xF0
-    ))
+    let [a, b, c] = bytes;
+    let subnet = Ipv4Net::new(Ipv4Addr::new(198, 18 + a % 2, b, c & 0xF0), 28);
+    subnet.map_err(|_| Error::new(ErrorCode::Internal, "no such subnet"))
 }
 
 #[cfg(test)]
@@ -369,14 +379,9 @@ mod tests {
     #[test]
     fn a_spare_subnet_is_a_small_one_of_the_benchmark_range() {
         for _ in 0..50 {
-            let subnet: ipnet::Ipv4Net = spare_subnet().unwrap().parse().unwrap();
+            let subnet = spare_subnet().unwrap();
             assert_eq!((subnet.trunc(), subnet.prefix_len()), (subnet, 28));
-            assert!(
-                "198.18.0.0/15"
-                    .parse::<ipnet::Ipv4Net>()
-                    .unwrap()
-                    .contains(&subnet)
-            );
+            assert!("198.18.0.0/15".parse::<Ipv4Net>().unwrap().contains(&subnet));
         }
     }
 }

@@ -2,9 +2,11 @@
 //!
 //! The story of a command: `discover` and `engine` find the engine, `mounts` judges the directory, `plan` says what
 //! the container may, `container` starts it with our init over a `channel`, `supply` decides which one a command
-//! gets, `run` runs it there under the same supervisor as on the host, `egress` is its only way out, `owner` and
+//! gets, `run` runs it there under the same supervisor as on the host (`attach` where no init of ours can be),
+//! `egress` is its only way out, `owner` and
 //! `sweep` see to it that nothing is left behind.
 
+mod attach;
 mod channel;
 mod container;
 mod discover;
@@ -24,8 +26,8 @@ use crate::process::exec::LiveOutput;
 use container::Yard;
 use discover::Machine;
 use egress::Egress;
-use engine::Engine;
-use options::Options;
+use engine::{Engine, Kind};
+use options::{Options, Reuse, Transport};
 use run::{RunCall, RunResult};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -55,6 +57,7 @@ struct Open {
     yard: Arc<Yard>,
     egress: Arc<Egress>,
     supply: Supply,
+    transport: Transport,
     sweep: TaskTracker,
 }
 
@@ -107,7 +110,10 @@ impl Sandbox {
                 () = stop.cancelled() => return Ok(run::aborted()),
             };
             let root = mounts::check(root, self.home(), &open.engine.socket)?;
-            run::run(&open.supply, &self.options, &root, call, live, &stop).await
+            match open.transport {
+                Transport::Socket => run::run(&open.supply, &self.options, &root, call, live, &stop).await,
+                Transport::Attach => attach::run(&open.yard, &open.egress, &root, call, live, &stop).await,
+            }
         };
         tokio::select! {
             result = work => result,
@@ -123,7 +129,15 @@ impl Sandbox {
     async fn connect(&self) -> Result<Open> {
         let places = self.places()?;
         let engine = Arc::new(engine::connect(places).await?);
-        let egress = Arc::new(egress::decide(&self.options, self.broker.as_ref(), &engine)?);
+        let transport = self.options.transport.unwrap_or(match engine.kind {
+            Kind::Native | Kind::Rootless => Transport::Socket,
+            Kind::Machine(_) => Transport::Attach,
+        });
+        if transport == Transport::Attach && self.options.reuse == Reuse::Session {
+            return Err(attach::unsupported("reuse: 'session'"));
+        }
+        let egress = egress::decide(&self.options, self.broker.as_ref(), &engine, transport)?;
+        let egress = Arc::new(egress);
         let yard = Arc::new(Yard {
             engine: engine.clone(),
             options: self.options.clone(),
@@ -136,6 +150,7 @@ impl Sandbox {
             engine,
             yard,
             egress,
+            transport,
             sweep,
         })
     }

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 pub const KIND: &str = "com.lousho.sandbox";
 pub const OWNER: &str = "com.lousho.sandbox.owner";
+const FILE_PREFIX: &str = "croft-";
 
 /// The labels of everything this process makes.
 pub fn labels(kind: &str, given: &[(String, String)]) -> HashMap<String, String> {
@@ -64,6 +65,29 @@ fn namespace() -> &'static str {
     })
 }
 
+/// The same as part of a file name; without the boot, since temporary files seldom outlive it.
+pub fn file_prefix() -> String {
+    let rest = me().split_once('/').map_or("", |(_, rest)| rest);
+    format!("{FILE_PREFIX}{}-", rest.replace('/', "-"))
+}
+
+/// Whether a file with such a prefix belongs to a process that is certainly gone.
+pub fn is_dead_file(name: &str) -> bool {
+    let Some(rest) = name.strip_prefix(FILE_PREFIX) else {
+        return false;
+    };
+    let parts: Vec<&str> = rest.split('-').collect();
+    let [place, pid, started, random] = parts[..] else {
+        return false;
+    };
+    let numbers = [place, pid, started];
+    let ours = numbers
+        .iter()
+        .all(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()))
+        && random.len() == 16;
+    ours && is_dead(&format!("{}/{place}/{pid}/{started}", boot_id()))
+}
+
 /// In clock ticks since boot: tells a reused pid from the one that was labelled.
 fn start_time(pid: u32) -> Option<String> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
@@ -81,6 +105,22 @@ mod tests {
         let parts: Vec<&str> = me().split('/').collect();
         assert!(is_dead(&format!("{}/{}/{}/1", parts[0], parts[1], parts[2])));
         assert!(is_dead(&format!("other/{}/{}/{}", parts[1], parts[2], parts[3])));
+    }
+
+    #[test]
+    fn a_folder_is_dead_only_when_its_name_says_whose_it_was() {
+        let random = "0123456789abcdef";
+        assert!(!is_dead_file(&format!("{}{random}", file_prefix())));
+        assert!(is_dead_file(&format!("croft-{}-4194303-1-{random}", namespace())));
+        for other in [
+            "croft-up-x",
+            "croft-1-2-3",
+            "croft-engine-abcdef",
+            "croft-1-4194303-1-0123456789abcdef",
+            "x",
+        ] {
+            assert!(!is_dead_file(other), "{other}");
+        }
     }
 
     #[test]

@@ -28,9 +28,7 @@ pub enum Entry<'a> {
         socket: &'a Path,
         listen: bool,
     },
-    /// The command itself, read through the engine's attach call. `helper` supervises it where that file can run
-    /// in the container; elsewhere the engine's own init reaps.
-    #[allow(dead_code)]
+    /// The command itself, read through the engine's attach call.
     Attach {
         command: &'a [String],
         env: Vec<String>,
@@ -133,7 +131,7 @@ fn host_config(plan: &Plan<'_>, mounts: Vec<Mount>) -> HostConfig {
         mounts: Some(mounts),
         network_mode: Some(plan.network.to_owned()),
         cap_drop: Some(vec!["ALL".into()]),
-        security_opt: Some(vec!["no-new-privileges:true".into()]),
+        security_opt: Some(vec!["no-new-privileges".into()]),
         privileged: Some(false),
         pids_limit: Some(options.pids_limit.into()),
         memory,
@@ -232,7 +230,7 @@ mod tests {
         let create = planned(&options());
         let host = create.host_config.unwrap();
         assert_eq!(host.cap_drop, Some(vec!["ALL".into()]));
-        assert_eq!(host.security_opt, Some(vec!["no-new-privileges:true".into()]));
+        assert_eq!(host.security_opt, Some(vec!["no-new-privileges".into()]));
         assert_eq!(
             (host.pids_limit, host.ipc_mode.as_deref()),
             (Some(512), Some("private"))

@@ -142,6 +142,10 @@ fn in_terms_of_image(error: Error, program: &str, image: &str) -> Error {
     if error.code != ErrorCode::SpawnFailed || !error.message.contains("was not found") {
         return error;
     }
+    no_program(program, image)
+}
+
+pub fn no_program(program: &str, image: &str) -> Error {
     let way_out = match program {
         "sh" | "/bin/sh" => "use an image with a shell, or give run() a program of the image",
         _ => "check its name, or use an image that has it",
@@ -196,13 +200,7 @@ fn judge(outcome: Outcome, options: &Options, before: Limited, after: Limited, g
     let mut exec = outcome.result;
     let oom_killed = after.memory > before.memory && exec.ended == Ended::ByItself;
     let hint = if oom_killed {
-        let limit = options
-            .memory
-            .map_or_else(|| "the engine's".to_owned(), |bytes| format!("{bytes} bytes"));
-        Some(format!(
-            "A process was killed because the sandbox reached its memory limit (memory: {limit}). Use less memory, or \
-             raise the limit."
-        ))
+        Some(memory_hint(options))
     } else if after.processes > before.processes {
         Some(format!(
             "The sandbox reached its process limit (pidsLimit: {}), not a memory limit: start fewer processes at a \
@@ -220,6 +218,17 @@ fn judge(outcome: Outcome, options: &Options, before: Limited, after: Limited, g
         oom_killed,
         hint,
     }
+}
+
+pub fn memory_hint(options: &Options) -> String {
+    let limit = match options.memory {
+        Some(bytes) => format!("{bytes} bytes"),
+        None => "the machine's".to_owned(),
+    };
+    format!(
+        "A process was killed because the sandbox reached its memory limit (memory: {limit}). Use less memory, or raise \
+         the limit."
+    )
 }
 
 /// As an aborted command that never began.

@@ -13,6 +13,8 @@ use tokio_util::task::TaskTracker;
 
 /// Containers that wait for each directory. One is taken while the other starts.
 const READY: usize = 2;
+/// Directories for which containers wait; those of the one that was used least recently make room.
+const MAX_ROOTS: usize = 4;
 
 type Starting = JoinHandle<Result<Container>>;
 type SessionSlot = Arc<tokio::sync::Mutex<Option<Arc<Container>>>>;
@@ -22,7 +24,8 @@ pub struct Supply {
     egress: Arc<Egress>,
     reuse: Reuse,
     starts: TaskTracker,
-    ready: Mutex<HashMap<Root, VecDeque<Starting>>>,
+    /// The most recently used directory last.
+    ready: Mutex<Vec<(Root, VecDeque<Starting>)>>,
     sessions: Mutex<HashMap<Root, SessionSlot>>,
 }
 
@@ -87,7 +90,8 @@ impl Supply {
     /// The one that has waited longest; tops the rest up.
     fn pop(&self, root: &Root) -> Option<Starting> {
         let mut ready = lock(&self.ready);
-        let waiting = ready.entry(root.clone()).or_default();
+        let known = ready.iter().position(|(other, _)| other == root);
+        let mut waiting = known.map(|at| ready.remove(at).1).unwrap_or_default();
         let up = waiting.iter().position(JoinHandle::is_finished);
         let taken = match up {
             Some(at) => waiting.remove(at),
@@ -95,6 +99,11 @@ impl Supply {
         };
         while waiting.len() < READY {
             waiting.push_back(self.start(root));
+        }
+        ready.push((root.clone(), waiting));
+        if ready.len() > MAX_ROOTS {
+            // Dropping a handle lets go of its container, now or once it has started.
+            drop(ready.remove(0));
         }
         taken
     }

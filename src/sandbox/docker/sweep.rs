@@ -3,12 +3,13 @@
 
 use super::container;
 use super::egress::remove_network;
-use super::owner::{OWNER, is_dead};
+use super::owner::{OWNER, is_dead, is_dead_file};
 use bollard::Docker;
 use bollard::query_parameters::{ListContainersOptionsBuilder, ListNetworksOptionsBuilder};
 use std::collections::HashMap;
 
 pub async fn sweep(api: Docker) {
+    sweep_sockets();
     let filters = || HashMap::from([("label".to_owned(), vec![OWNER.to_owned()])]);
     let dead = |labels: &Option<HashMap<String, String>>| {
         let owner = labels.as_ref().and_then(|labels| labels.get(OWNER));
@@ -34,5 +35,19 @@ pub async fn sweep(api: Docker) {
         .filter_map(|found| found.id)
     {
         remove_network(&api, &id).await;
+    }
+}
+
+/// Folders of containers whose start was cut off by the end of their process. Two names at most are in each.
+fn sweep_sockets() {
+    for entry in std::fs::read_dir(std::env::temp_dir())
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        if entry.file_name().to_str().is_some_and(is_dead_file) {
+            let _ = std::fs::remove_file(entry.path().join("socket"));
+            let _ = std::fs::remove_dir(entry.path());
+        }
     }
 }
