@@ -400,13 +400,93 @@ export interface WorkspaceFiles extends FsProvider {
   grep(pattern: string, options?: GrepOptions): Promise<GrepResult>;
 }
 
-export interface NodeWorkspaceOptions {
+// ---------------------------------------------------------------- policy
+
+/** `'ask'` is for a person: the tools ask (`needsApproval`), a method called by your own code just runs. */
+export type PolicyAction = 'allow' | 'ask' | 'deny';
+
+export interface PolicyDecision {
+  action: PolicyAction;
+  /** In words a model can act on. */
+  reason: string;
+}
+
+/**
+ * What may be read, written and run. Without any of these options: everything inside the root, nothing outside,
+ * every command. docs/policy.md tells the whole story.
+ *
+ * For paths it is enforced: a denied path is refused, and invisible to listings and searches, whoever calls. For
+ * commands it is a lexical gate, not a sandbox: the line is read with a shell grammar and judged by its letters, and
+ * what a started program does is not seen. Put a sandbox under it where that matters.
+ */
+export interface PolicyOptions {
+  /**
+   * | | write inside | read outside | write outside | shell |
+   * |-|-|-|-|-|
+   * | `'readonly'` | deny | deny | deny | none |
+   * | `'coding'` | allow | ask | deny | ask |
+   * | `'trusted'` | allow | allow | ask | allow |
+   *
+   * Reads inside are allowed in all. Not given: allow, deny, deny, allow (as soon as `commandRules` allow some
+   * commands by name, the others ask).
+   */
+  mode?: 'readonly' | 'coding' | 'trusted';
+  /** Patterns that may be read although the mode says otherwise. A folder outside becomes a root of its own. */
+  readable?: string[];
+  /** As `readable`, for reading and writing. */
+  writable?: string[];
+  /**
+   * Off limits: judged before everything else, by the path as asked and by where links lead. A pattern is absolute
+   * or starts with `~` (that path and what is below), holds a `/` (the same, relative to the root), or is a bare
+   * name such as `.env*` (any part of a path, inside or outside). `*` and `?` cross `/`; `[abc]`, `[!abc]`.
+   */
+  deniedPaths?: string[];
+  /** The first entry that matches decides; after `deniedPaths`, before grants and mode. `ops` default: both. */
+  pathRules?: { pattern: string; action: PolicyAction; ops?: ('read' | 'write')[] }[];
+  /**
+   * The first entry whose words are the first words of the command decides; `'*'` is every command. Each command of
+   * a line is judged, the strictest verdict wins. An allow rule holds only where the reading is certain and no option
+   * is used that writes or runs something (`find -delete`, `git -c`), unless the rule names it.
+   */
+  commandRules?: { pattern: string; action: PolicyAction }[];
+  /** Spelled out instead of a mode; excludes all of the above. What is left out is as without a mode. */
+  policy?: {
+    writeInside?: PolicyAction;
+    readOutside?: PolicyAction;
+    writeOutside?: PolicyAction;
+    /** `'none'`: no shell tool at all. */
+    shell?: PolicyAction | 'none';
+    readable?: string[];
+    writable?: string[];
+    deniedPaths?: string[];
+    pathRules?: { pattern: string; action: PolicyAction; ops?: ('read' | 'write')[] }[];
+    commandRules?: { pattern: string; action: PolicyAction }[];
+  };
+  /** `'deny'`: nobody is there to ask, so `ask` means `deny`. Default `'prompt'`. */
+  asks?: 'prompt' | 'deny';
+}
+
+/** What {@link NodeWorkspace} and {@link MemoryWorkspace} share: files, commands and the policy over both. */
+export interface Workspace extends WorkspaceFiles, ShellProvider, AsyncDisposable {
+  exec(command: string | string[], options?: ExecOptions): Promise<ExecResult>;
+  /** Judges a path by its name and by where links lead now. */
+  decidePath(path: string, op: 'read' | 'write'): PolicyDecision;
+  /** Judges a line, or an argument list that no shell reads, as it would run in `cwd`. */
+  decideCommand(command: string | string[], options?: { cwd?: string }): PolicyDecision;
+  /** The `## Workspace` section for a system prompt. It promises nothing that the policy would refuse. */
+  instructions(): string;
+  close(): Promise<void>;
+}
+
+export interface NodeWorkspaceOptions extends PolicyOptions {
   /** An existing directory. Everything is confined to it. */
   root: string;
   /** `'inside'` (default): links are followed while the target stays inside. `'deny'`: any link is refused. */
   symlinks?: 'inside' | 'deny';
   /** Names that file tools never write, beside `.git`. */
   protect?: string[];
+  /** More directories, reached by absolute path and judged like the inside. Each must exist. */
+  roots?: string[];
   /** Added for every command. */
   env?: Record<string, string>;
   /** Host variables to pass on: names, or `true` for all (then every command can read your secrets). */
@@ -440,7 +520,7 @@ export interface WorkspaceCapabilities {
  * no rename race leads outside. Commands run on the host as your user: confinement of paths does not apply to
  * them, and one of the same user can read this process's start environment in `/proc`.
  */
-export class NodeWorkspace implements WorkspaceFiles, ShellProvider, ProcessProvider, AsyncDisposable {
+export class NodeWorkspace implements Workspace, ProcessProvider {
   /** Throws `NOT_FOUND` or `NOT_DIRECTORY` for a bad root, `INVALID_ARGUMENT` for an unknown option. */
   constructor(options: NodeWorkspaceOptions);
   /** The real absolute path. */
@@ -462,7 +542,7 @@ export class NodeWorkspace implements WorkspaceFiles, ShellProvider, ProcessProv
   grep(pattern: string, options?: GrepOptions): Promise<GrepResult>;
   /**
    * Runs `shell -c command`, or a list without a shell. Rejects only when nothing could be started
-   * (`SPAWN_FAILED`, a bad `cwd`, `CLOSED`, `INVALID_ARGUMENT`).
+   * (`POLICY_DENIED`, `SPAWN_FAILED`, a bad `cwd`, `CLOSED`, `INVALID_ARGUMENT`).
    */
   exec(command: string | string[], options?: ExecOptions): Promise<ExecResult>;
   /**
@@ -481,6 +561,9 @@ export class NodeWorkspace implements WorkspaceFiles, ShellProvider, ProcessProv
   backgroundProcesses(): BackgroundProcess[];
   /** A paragraph for the model's next turn: what runs, and each end until it has been read once. */
   statusReminder(): string | undefined;
+  decidePath(path: string, op: 'read' | 'write'): PolicyDecision;
+  decideCommand(command: string | string[], options?: { cwd?: string }): PolicyDecision;
+  instructions(): string;
   capabilities(): WorkspaceCapabilities;
   /** Ends every process of this workspace; later calls fail with `CLOSED`. Idempotent. */
   close(): Promise<void>;
@@ -494,15 +577,17 @@ export interface MemoryCommand {
   timeoutMs?: number;
 }
 
-export interface MemoryWorkspaceOptions {
+export interface MemoryWorkspaceOptions extends PolicyOptions {
   files?: Record<string, string | Uint8Array>;
+  /** Names that file tools never write, beside `.git`. */
+  protect?: string[];
   /** Answers commands. Default: exit code 127. Missing fields are empty output and exit code 0. */
   exec?: (command: string, options: ExecOptions) => Partial<ExecResult> | Promise<Partial<ExecResult>>;
   limits?: NodeWorkspaceOptions['limits'];
 }
 
 /** The same tree in memory, for tests: same paths, same errors, answers without a thread hop. */
-export class MemoryWorkspace implements WorkspaceFiles, ShellProvider, AsyncDisposable {
+export class MemoryWorkspace implements Workspace {
   constructor(options?: MemoryWorkspaceOptions);
   /** Every command received, in order. */
   readonly commands: MemoryCommand[];
@@ -524,6 +609,9 @@ export class MemoryWorkspace implements WorkspaceFiles, ShellProvider, AsyncDisp
   glob(pattern: string, options?: GlobOptions): Promise<GlobResult>;
   grep(pattern: string, options?: GrepOptions): Promise<GrepResult>;
   exec(command: string | string[], options?: ExecOptions): Promise<ExecResult>;
+  decidePath(path: string, op: 'read' | 'write'): PolicyDecision;
+  decideCommand(command: string | string[], options?: { cwd?: string }): PolicyDecision;
+  instructions(): string;
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -595,7 +683,7 @@ export interface FsToolsOptions {
   hashLines?: boolean;
   /** Digits of those hashes, 8 to 64. Default 64. */
   hashLength?: number;
-  /** Per tool: a boolean, or a predicate over the input. Default: none needs approval. */
+  /** Per tool: a boolean, or a predicate over the input. Default: what the workspace's policy asks about. */
   needsApproval?: Partial<Record<FsToolName, boolean | ((input: any) => boolean | Promise<boolean>)>>;
   /** Default 2000. */
   maxReadLines?: number;
@@ -616,6 +704,8 @@ export interface FsToolsOptions {
   maxWriteBytes?: number;
   /** Rename tools. */
   names?: Partial<Record<FsToolName, string>>;
+  /** What was allowed for the session is not asked again. */
+  approvals?: Approvals;
 }
 
 /** `read_file`, `write_file`, `edit_file`, `list_dir`, `glob`, `grep` over any provider. */
@@ -663,14 +753,17 @@ export interface GitCommitResult {
 export function createGitTools(workspace: NodeWorkspace, options?: GitToolsOptions): Tool[];
 
 export interface ShellToolOptions {
-  /** Default true: every command waits for a human. */
+  /** Default: what the workspace's policy asks about; without a policy every command waits for a human. */
   needsApproval?: boolean | ((command: string) => boolean | Promise<boolean>);
   /**
    * When set, only matching commands run. A string matches the exact command or command + space + rest, and then
    * no shell operator may occur; a RegExp is tested against the whole line: anchor it.
    */
   allow?: (string | RegExp)[];
-  /** Refused before approval is asked. A convenience, not a boundary: a shell has many spellings. */
+  /**
+   * Refused before approval is asked. A string is compared with the first words of each command in the line, wrappers
+   * such as `env` and `sh -c` looked through; a RegExp is tested against the whole line. A lexical gate, not a sandbox.
+   */
   deny?: (string | RegExp)[];
   /** Default 120,000. */
   defaultTimeoutMs?: number;
@@ -687,6 +780,8 @@ export interface ShellToolOptions {
   stripAnsi?: boolean;
   /** Adds the argument `background`; offer {@link createProcessTools} beside it. Default false. */
   background?: boolean;
+  /** What was allowed for the session is not asked again. */
+  approvals?: Approvals;
 }
 
 export interface ShellToolResult {
@@ -743,6 +838,47 @@ export interface ProcessToolResult {
 
 /** `read_process_output(process_id, wait_ms?)` and `kill_process(process_id)`, for a shell tool with `background`. */
 export function createProcessTools(processes: ProcessProvider, options?: ProcessToolsOptions): Tool<ProcessToolInput, ProcessToolResult>[];
+
+export interface WorkspaceToolsOptions {
+  fs?: FsToolsOptions;
+  /** `false`: no shell tool. */
+  shell?: ShellToolOptions | false;
+  /** For all tools. */
+  approvals?: Approvals;
+}
+
+/** Every tool the policy allows: no writing tools and no shell in `readonly`. Each asks where the policy asks. */
+export function createWorkspaceTools(workspace: Workspace, options?: WorkspaceToolsOptions): Tool[];
+
+export interface ApprovalRequest {
+  /** The tool's name. */
+  tool: string;
+  /**
+   * The first words of commands: `npm test` covers `npm test -- x`, but no line with another command in it, no path the
+   * policy would ask about, no option that writes or runs something. With `exact`, this line and no other.
+   */
+  command?: string;
+  /** This path; with a final `/` everything below it. A link that leads elsewhere is not covered. */
+  path?: string;
+  exact?: boolean;
+}
+
+export interface ApprovalGrant extends Readonly<ApprovalRequest> {
+  readonly id: string;
+  readonly exact: boolean;
+}
+
+/** "Allow for this session". It lifts `ask` and never `deny`. */
+export interface Approvals {
+  allow(request: ApprovalRequest): ApprovalGrant;
+  list(): ApprovalGrant[];
+  /** False for an unknown id. */
+  revoke(id: string): boolean;
+  clear(): void;
+}
+
+/** An empty memory of approvals; hand it to the tools. */
+export function createApprovals(): Approvals;
 
 // ---------------------------------------------------------------- credential broker
 

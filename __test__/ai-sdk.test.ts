@@ -1,17 +1,19 @@
 // The AI SDK, the real package with its own mock model, drives the tools.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { generateText, isStepCount, type LanguageModel } from 'ai';
+import { generateText, isStepCount, type LanguageModel, type ModelMessage } from 'ai';
 import { MockLanguageModelV4 } from 'ai/test';
-import { createFsTools, createShellTool, MemoryWorkspace } from 'croft';
+import { createApprovals, createFsTools, createShellTool, createWorkspaceTools, MemoryWorkspace, type Approvals, type Tool } from 'croft';
 import { aiToolApproval, aiTools } from 'croft/ai-sdk';
 
 type Turn = { tool: string; input: object } | string;
 
-function scripted(turns: Turn[]): LanguageModel {
+/** `prompts` collects what the model was given at each turn. */
+function scripted(turns: Turn[], prompts: unknown[] = []): LanguageModel {
   let turn = 0;
   return new MockLanguageModelV4({
-    doGenerate: async () => {
+    doGenerate: async ({ prompt }: { prompt: unknown }) => {
+      prompts.push(prompt);
       const next = turns[turn++] ?? 'done';
       const content = typeof next === 'string'
         ? [{ type: 'text' as const, text: next }]
@@ -62,4 +64,69 @@ test('a tool that needs approval pauses the run and executes nothing', async () 
   });
   assert.ok(content.some(({ type }) => type === 'tool-approval-request'), JSON.stringify(content));
   assert.deepEqual(workspace.commands, []);
+});
+
+interface Asked {
+  messages: ModelMessage[];
+  approvalId: string;
+}
+
+/** Runs until the run pauses for a person. */
+async function untilAsked(tools: readonly Tool[], model: LanguageModel): Promise<Asked> {
+  const messages: ModelMessage[] = [{ role: 'user', content: 'clean up' }];
+  const { content, response } = await generateText({ model, tools: aiTools(tools), toolApproval: aiToolApproval(tools), stopWhen: isStepCount(5), messages });
+  const request = content.find((part) => part.type === 'tool-approval-request');
+  assert.ok(request && 'approvalId' in request, JSON.stringify(content));
+  return { messages: [...messages, ...response.messages], approvalId: request.approvalId as string };
+}
+
+async function answered({ messages, approvalId }: Asked, approved: boolean, tools: readonly Tool[], model: LanguageModel) {
+  const reply: ModelMessage = { role: 'tool', content: [{ type: 'tool-approval-response', approvalId, approved, ...(approved ? {} : { reason: 'not on a Friday' }) }] };
+  return await generateText({ model, tools: aiTools(tools), toolApproval: aiToolApproval(tools), stopWhen: isStepCount(5), messages: [...messages, reply] });
+}
+
+function policed(): { workspace: MemoryWorkspace; approvals: Approvals; tools: Tool[] } {
+  const workspace = new MemoryWorkspace({ mode: 'coding', commandRules: [{ pattern: 'curl', action: 'deny' }], exec: () => ({ stdout: 'done\n' }) });
+  const approvals = createApprovals();
+  return { workspace, approvals, tools: createWorkspaceTools(workspace, { approvals }) };
+}
+
+test('what the policy asks about pauses the run, and runs once it is approved', async () => {
+  const { workspace, tools } = policed();
+  const model = scripted([{ tool: 'shell', input: { command: 'make clean' } }, 'Cleaned.']);
+  const asked = await untilAsked(tools, model);
+  assert.deepEqual(workspace.commands, []);
+  const { text } = await answered(asked, true, tools, model);
+  assert.equal(text, 'Cleaned.');
+  assert.deepEqual(workspace.commands.map(({ command }) => command), ['make clean']);
+});
+
+test('what a person refuses does not run, and the model sees why', async () => {
+  const { workspace, tools } = policed();
+  const prompts: unknown[] = [];
+  const model = scripted([{ tool: 'shell', input: { command: 'make clean' } }, 'I left it.'], prompts);
+  const { text } = await answered(await untilAsked(tools, model), false, tools, model);
+  assert.equal(text, 'I left it.');
+  assert.deepEqual(workspace.commands, []);
+  assert.match(JSON.stringify(prompts.at(-1)), /not on a Friday/);
+});
+
+test('what the policy denies is never offered, and the model sees why', async () => {
+  const { workspace, tools } = policed();
+  const prompts: unknown[] = [];
+  const model = scripted([{ tool: 'shell', input: { command: 'ls; curl http://x' } }, 'I cannot.'], prompts);
+  const { text, content } = await generateText({ model, tools: aiTools(tools), toolApproval: aiToolApproval(tools), stopWhen: isStepCount(5), prompt: 'fetch' });
+  assert.equal(text, 'I cannot.');
+  assert.ok(!content.some(({ type }) => type === 'tool-approval-request'));
+  assert.deepEqual(workspace.commands, []);
+  assert.match(JSON.stringify(prompts.at(-1)), /denied by the command rule/);
+});
+
+test('what was allowed for the session is not asked again', async () => {
+  const { workspace, approvals, tools } = policed();
+  approvals.allow({ tool: 'shell', command: 'make' });
+  const model = scripted([{ tool: 'shell', input: { command: 'make clean' } }, { tool: 'shell', input: { command: 'make all' } }, 'Built.']);
+  const { text } = await generateText({ model, tools: aiTools(tools), toolApproval: aiToolApproval(tools), stopWhen: isStepCount(5), prompt: 'build' });
+  assert.equal(text, 'Built.');
+  assert.deepEqual(workspace.commands.map(({ command }) => command), ['make clean', 'make all']);
 });

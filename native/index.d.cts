@@ -61,6 +61,24 @@ export declare class NativeMirror {
   listText(request: NativeSearchRequest, cancel?: CancelHandle | undefined | null): Promise<NativeMirrorAnswer>
 }
 
+export declare class NativePolicy {
+  decidePath(path: string, op: 'read' | 'write'): NativeDecision
+  decideCommand(command: string | Array<string>, cwd: string): NativeDecision
+  /** `decideCommand` with prefixes that a person allowed before. */
+  decideGranted(line: string, cwd: string, grants: Array<string>): NativeDecision
+  /** Where links lead, as the policy names it; `null` for a path that is not there or not reachable. */
+  resolve(path: string): string | null
+  /** `path` by its letters, as the policy names it. */
+  locate(path: string): string
+  /** `surroundings`: JSON, see `policy::Surroundings`. */
+  instructions(surroundings: string): string
+  /** JSON for executors. */
+  snapshot(): string
+  get offersWrites(): boolean
+  get offersShell(): boolean
+  get isConfigured(): boolean
+}
+
 export declare class NativeSandbox {
   constructor(options: NativeSandboxOptions, broker?: NativeBroker | undefined | null)
   run(request: NativeRunRequest, cancel?: CancelHandle | undefined | null, onOutput?: OnOutput | undefined | null): Promise<NativeRunResult>
@@ -73,13 +91,15 @@ export declare class NativeTree {
   applyPatch(patch: string, fuzz: number, known: Array<NativePathHash>, maxBytes: number, cancel?: CancelHandle | undefined | null): NativePatched | Promise<NativePatched>
   /** An image that a model can be shown, by what its bytes are. */
   readImage(path: string): NativeImage | Promise<NativeImage>
+  /** What may be touched in it and run beside it. */
+  policy(): NativePolicy
   glob(request: NativeSearchRequest, cancel?: CancelHandle | undefined | null): Promise<NativeGlobResult>
   globText(request: NativeSearchRequest, cancel?: CancelHandle | undefined | null): Promise<string>
   grep(request: NativeSearchRequest, cancel?: CancelHandle | undefined | null): Promise<NativeGrepResult>
   grepText(request: NativeSearchRequest, cancel?: CancelHandle | undefined | null): Promise<string>
   listText(request: NativeSearchRequest, cancel?: CancelHandle | undefined | null): Promise<string>
   static disk(options: NativeDiskOptions): NativeTree
-  static memory(protect?: Array<string> | undefined | null): NativeTree
+  static memory(protect?: Array<string> | undefined | null, policy?: string | undefined | null): NativeTree
   /** The real absolute path of a tree on disk. */
   get root(): string | null
   /** How paths of a tree on disk are confined here: `openat2` or `walk`. */
@@ -112,10 +132,15 @@ export declare function applyEdits(text: string, edits: Array<NativeEditRequest>
 
 export declare function applyHashEdits(text: string, edits: Array<NativeHashEdit>, hashLength: number): NativeHashEdited
 
+/** For shells that are not a workspace of ours: every command asks, and so does every file that is written. */
+export declare function askingPolicy(): NativePolicy
+
 /** The hosts of an allow list as they are compared, or an error for what is none. */
 export declare function checkAllowList(hosts: Array<string>): Array<string>
 
 export declare function clipText(text: string, maxChars: number): string
+
+export declare function findCommands(line: string): NativeFoundCommands
 
 export declare function formatPage(text: string, request: NativePageRequest): NativePage
 
@@ -197,10 +222,17 @@ export interface NativeCommitted {
   note?: string
 }
 
+export interface NativeDecision {
+  action: 'allow' | 'ask' | 'deny'
+  reason: string
+}
+
 export interface NativeDiskOptions {
   root: string
   symlinks?: 'inside' | 'deny'
   protect?: Array<string>
+  /** JSON, see `policy::PolicyOptions`; without `root`. */
+  policy?: string
 }
 
 export interface NativeEditRequest {
@@ -254,6 +286,13 @@ export interface NativeExecResult {
   durationMs: number
   note?: string
   containment?: 'cgroup' | 'subreaper' | 'group'
+}
+
+/** The commands that a line would start. */
+export interface NativeFoundCommands {
+  /** The words of each; one that only the shell knows is missing. */
+  commands: Array<Array<string | undefined | null>>
+  certain: boolean
 }
 
 export interface NativeGitOptions {

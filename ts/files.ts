@@ -4,6 +4,7 @@ import { call, callSync, throwIfAborted } from './call.js';
 import { checkContent, checkLimit, checkString } from './check.js';
 import { editResult, HASH_LENGTH, hashEditResult, hashEdits, isStrict, multiEditResult, plainChange, textEdit, textEdits } from './edits.js';
 import { WorkspaceClosedError } from './errors.js';
+import { WorkspacePolicy } from './policy.js';
 import type * as api from './providers.js';
 import { globRequest, grepRequest } from './tools/requests.js';
 import type { SearchSettings } from './tools/source.js';
@@ -26,10 +27,13 @@ export abstract class TreeFiles implements api.WorkspaceFiles {
   readonly tree: NativeTree;
   /** @internal */
   readonly limits: FileLimits;
+  /** @internal */
+  readonly policy: WorkspacePolicy;
   #closed = false;
 
   protected constructor(tree: NativeTree, limits: Partial<FileLimits> = {}) {
     this.tree = tree;
+    this.policy = new WorkspacePolicy(tree);
     const { maxFileBytes = MAX_FILE_BYTES, maxWriteBytes = MAX_FILE_BYTES } = limits;
     this.limits = { maxFileBytes, maxWriteBytes };
   }
@@ -132,6 +136,14 @@ export abstract class TreeFiles implements api.WorkspaceFiles {
     this.checkOpen(from);
     checkString('to', to);
     await call(() => this.tree.rename(from, to, options?.overwrite === true), options?.signal);
+  }
+
+  decidePath(path: string, op: 'read' | 'write'): api.PolicyDecision {
+    return this.policy.decidePath(path, op);
+  }
+
+  decideCommand(command: string | string[], options: { cwd?: string } = {}): api.PolicyDecision {
+    return this.policy.decideCommand(command, options.cwd);
   }
 
   /** @internal The tree, for a tool's call on `path`. */

@@ -4,8 +4,10 @@ export { PermissionDeniedError, WorkspaceClosedError, WorkspaceError } from './e
 export { MemoryWorkspace } from './memory.js';
 export { NoopSandbox, SandboxShell, SubprocessSandbox } from './sandbox.js';
 export { applyEdit, applyEdits, applyHashEdits, clipText, formatPage, hashLine, normalizeWorkspacePath, stripAnsi } from './text.js';
+export { createApprovals } from './tools/approvals.js';
 export { createFsTools } from './tools/fs.js';
 export { createGitTools } from './tools/git.js';
 export { createProcessTools } from './tools/process.js';
 export { createShellTool } from './tools/shell.js';
+export { createWorkspaceTools } from './tools/workspace.js';
 export { NodeWorkspace } from './workspace.js';

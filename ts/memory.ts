@@ -5,23 +5,26 @@ import { callSync, throwIfAborted } from './call.js';
 import { checkContent, checkOptions, checkString } from './check.js';
 import { TreeFiles } from './files.js';
 import { limitsSchema } from './limits.js';
+import { policyFields, policyJson, surroundings } from './policy.js';
 import type * as api from './providers.js';
 
 const optionsSchema = z.strictObject({
   files: z.record(z.string(), z.union([z.string(), z.instanceof(Uint8Array)])).optional(),
   exec: z.custom<NonNullable<api.MemoryWorkspaceOptions['exec']>>((value) => typeof value === 'function', 'expected a function').optional(),
+  protect: z.array(z.string()).optional(),
+  ...policyFields,
   limits: limitsSchema.optional(),
 });
 
 const NO_SHELL = { exitCode: 127, stderr: 'MemoryWorkspace runs no commands: pass `exec` to answer them\n' };
 
-export class MemoryWorkspace extends TreeFiles implements api.ShellProvider {
+export class MemoryWorkspace extends TreeFiles implements api.Workspace {
   readonly commands: api.MemoryCommand[] = [];
   readonly #exec: NonNullable<api.MemoryWorkspaceOptions['exec']>;
 
   constructor(options: api.MemoryWorkspaceOptions = {}) {
     const checked = checkOptions('MemoryWorkspace', optionsSchema, options);
-    super(NativeTree.memory(null), checked.limits);
+    super(callSync(() => NativeTree.memory(checked.protect ?? null, policyJson(checked))), checked.limits);
     this.#exec = checked.exec ?? (() => NO_SHELL);
     for (const [path, content] of Object.entries(checked.files ?? {})) this.#put(path, content);
   }
@@ -34,6 +37,7 @@ export class MemoryWorkspace extends TreeFiles implements api.ShellProvider {
   async exec(command: string | string[], options: api.ExecOptions = {}): Promise<api.ExecResult> {
     const cwd = options.cwd ?? '.';
     this.checkOpen(cwd);
+    this.policy.checkCommand(command, cwd);
     throwIfAborted(options.signal);
     const line = Array.isArray(command) ? command.join(' ') : command;
     checkString('command', line);
@@ -41,6 +45,12 @@ export class MemoryWorkspace extends TreeFiles implements api.ShellProvider {
     this.commands.push({ command: line, cwd, env, ...(timeoutMs === undefined ? {} : { timeoutMs }) });
     const answer = await this.#exec(line, options);
     return { stdout: '', stderr: '', exitCode: 0, timedOut: false, truncated: false, droppedBytes: 0, durationMs: 0, ...answer };
+  }
+
+  instructions(): string {
+    const paths = this.tree.snapshot().map(({ path }) => path);
+    const exists = (wanted: string): boolean => paths.some((path) => path === wanted || path.startsWith(`${wanted}/`));
+    return this.policy.instructions(surroundings(exists, { venv: true, background: false, linksDenied: false }));
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,8 @@
 /** The public shapes, from the one file that documents them. */
 export type {
+  ApprovalGrant,
+  ApprovalRequest,
+  Approvals,
   BackgroundProcess,
   BrokerAdoptOptions,
   BrokerEvent,
@@ -44,6 +47,9 @@ export type {
   PatchedFile,
   PatchOptions,
   PathPlatform,
+  PolicyAction,
+  PolicyDecision,
+  PolicyOptions,
   ProcessOutput,
   ProcessProvider,
   ProcessStatus,
@@ -64,8 +70,10 @@ export type {
   SubprocessSandboxOptions,
   Tool,
   ToolCallOptions,
+  Workspace,
   WorkspaceCapabilities,
   WorkspaceErrorCode,
   WorkspaceFiles,
+  WorkspaceToolsOptions,
   WriteFileOptions,
 } from '../index.js';

@@ -6,12 +6,15 @@ import { checkOptions, checkString } from './check.js';
 import { TreeFiles } from './files.js';
 import { limitsSchema } from './limits.js';
 import { Commands } from './process.js';
+import { existsBelow, policyFields, policyJson, surroundings } from './policy.js';
 import type * as api from './providers.js';
 
 const optionsSchema = z.strictObject({
   root: z.string().min(1, 'expected an existing directory, got an empty string'),
   symlinks: z.enum(['inside', 'deny']).optional(),
   protect: z.array(z.string()).optional(),
+  roots: z.array(z.string().min(1)).optional(),
+  ...policyFields,
   env: z.record(z.string(), z.string()).optional(),
   inheritEnv: z.union([z.array(z.string()), z.literal(true)]).optional(),
   shell: z.string().min(1).optional(),
@@ -19,30 +22,36 @@ const optionsSchema = z.strictObject({
   limits: limitsSchema.optional(),
 });
 
-export class NodeWorkspace extends TreeFiles implements api.ShellProvider {
+export class NodeWorkspace extends TreeFiles implements api.Workspace, api.ProcessProvider {
   readonly root: string;
   /** @internal */
   readonly host: Commands;
+  readonly #venv: boolean;
+  readonly #linksDenied: boolean;
 
   constructor(options: api.NodeWorkspaceOptions) {
     const checked = checkOptions('NodeWorkspace', optionsSchema, options);
     checkString('root', checked.root);
     const { root, symlinks, protect } = checked;
     super(
-      callSync(() => NativeTree.disk({ root, symlinks, protect })),
+      callSync(() => NativeTree.disk({ root, symlinks, protect, policy: policyJson(checked) })),
       checked.limits,
     );
     this.root = this.tree.root ?? root;
     this.host = new Commands(this.tree, checked);
+    this.#venv = checked.venv !== false;
+    this.#linksDenied = symlinks === 'deny';
   }
 
   async exec(command: string | string[], options: api.ExecOptions = {}): Promise<api.ExecResult> {
     this.checkOpen(options.cwd ?? '.');
+    this.policy.checkCommand(command, options.cwd);
     return await this.host.exec(command, options);
   }
 
   async spawn(command: string | string[], options: api.SpawnOptions = {}): Promise<api.BackgroundProcess> {
     this.checkOpen(options.cwd ?? '.');
+    this.policy.checkCommand(command, options.cwd);
     return await this.host.spawn(command, options);
   }
 
@@ -60,6 +69,11 @@ export class NodeWorkspace extends TreeFiles implements api.ShellProvider {
 
   statusReminder(): string | undefined {
     return this.host.statusReminder();
+  }
+
+  instructions(): string {
+    const options = { venv: this.#venv, background: true, linksDenied: this.#linksDenied };
+    return this.policy.instructions(surroundings(existsBelow(this.root), options));
   }
 
   capabilities(): api.WorkspaceCapabilities {

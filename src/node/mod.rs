@@ -9,6 +9,7 @@ mod failure;
 #[cfg(unix)]
 mod git;
 mod mirror;
+mod policy;
 #[cfg(unix)]
 mod process;
 #[cfg(unix)]

@@ -3,6 +3,7 @@
 use super::CancelHandle;
 use super::change::{Checked, NativeChange, Tracked};
 use super::convert::{page_request, whole};
+use super::policy::{self, NativePolicy};
 use super::text::{NativePage, NativePageRequest};
 use super::work::{Answer, Work, off_thread};
 use crate::error::{Error, ErrorCode, Result};
@@ -23,6 +24,7 @@ pub struct NativeTree {
     /// Set for a tree in memory, which answers on the spot.
     memory: Option<Arc<MemoryTree>>,
     disk: Option<Arc<DiskTree>>,
+    pub(super) policy: NativePolicy,
 }
 
 #[napi(object, object_to_js = false)]
@@ -31,6 +33,8 @@ pub struct NativeDiskOptions {
     #[napi(ts_type = "'inside' | 'deny'")]
     pub symlinks: Option<String>,
     pub protect: Option<Vec<String>>,
+    /// JSON, see `policy::PolicyOptions`; without `root`.
+    pub policy: Option<String>,
 }
 
 #[napi(object, object_from_js = false)]
@@ -78,26 +82,32 @@ impl NativeTree {
                 return Err(invalid(format!("symlinks must be 'inside' or 'deny', not '{other}'")).into());
             }
         };
-        let disk = Arc::new(DiskTree::open(&DiskOptions {
+        let policy = options.policy;
+        let options = DiskOptions {
             root: PathBuf::from(options.root),
             symlinks,
             protect: options.protect.unwrap_or_default(),
-        })?);
+        };
+        let disk = DiskTree::open(&options)?;
+        let (guarded, disk) = policy::guard_disk(disk, &options, policy.as_deref())?;
         Ok(Self {
-            tree: disk.clone(),
+            tree: guarded.tree,
             memory: None,
             disk: Some(disk),
+            policy: guarded.policy,
         })
     }
 
     #[napi(factory)]
-    pub fn memory(protect: Option<Vec<String>>) -> Self {
+    pub fn memory(protect: Option<Vec<String>>, policy: Option<String>) -> napi::Result<Self> {
         let memory = Arc::new(MemoryTree::new(&protect.unwrap_or_default()));
-        Self {
-            tree: memory.clone(),
+        let guarded = policy::guard_memory(memory.clone(), policy.as_deref())?;
+        Ok(Self {
+            tree: guarded.tree,
             memory: Some(memory),
             disk: None,
-        }
+            policy: guarded.policy,
+        })
     }
 
     /// The real absolute path of a tree on disk.

@@ -28,7 +28,7 @@ impl<T: ToNapiValue + TypeName + Send + 'static> Task for Work<T> {
 }
 
 /// A panic must not cross into C: it would end the Node process.
-fn guard<T>(job: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(super) fn guard<T>(job: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(job)).unwrap_or_else(|_| {
         Err(Error::new(
             ErrorCode::Internal,

@@ -1,12 +1,13 @@
 //! The two decisions: may this path be read or written, may this command run.
 
 use super::command::{self, Doubt, Item, Reading, Simple, Word};
-use super::command_rules::Match;
+use super::command_rules::{CommandRule, Match};
 use super::path_rules::PathOp;
 use super::place::{Place, below};
 use super::reason::clipped;
 use super::verdict::{Action, Verdict};
 use super::{FoundCommands, MAX_LINE_BYTES, Policy, ShellKind};
+use crate::error::Result;
 
 impl Policy {
     /// Where the letters of `path` lead when it is written in `cwd`.
@@ -45,6 +46,18 @@ impl Policy {
                 .path_rules
                 .iter()
                 .any(|rule| rule.action == Action::Deny && rule.reads)
+    }
+
+    /// Whether a path inside can be judged otherwise than by the mode: if not, where links lead inside does not matter.
+    pub fn judges_inside(&self) -> bool {
+        !self.denied.is_empty()
+            || !self.path_rules.is_empty()
+            || (self.defaults.write_inside == Action::Deny && !self.writable.is_empty())
+    }
+
+    /// Some policy option was given.
+    pub fn is_configured(&self) -> bool {
+        self.configured
     }
 
     pub(super) fn judge(&self, op: PathOp, place: &Place) -> Verdict {
@@ -124,6 +137,34 @@ impl Policy {
             }
         };
         self.decide(line, &folder, read)
+    }
+
+    /// As `decide_command`, with commands that a person allowed before (`grants`, each a prefix). They lift `ask` and
+    /// nothing else: denials, paths and doubts are judged as ever.
+    pub fn decide_granted(&self, line: &str, cwd: &str, grants: &[String]) -> Result<Verdict> {
+        let verdict = self.decide_command(line, cwd);
+        if verdict.action != Action::Ask || grants.is_empty() {
+            return Ok(verdict);
+        }
+        let mut granting = self.clone();
+        let (denials, rest): (Vec<_>, Vec<_>) = self
+            .command_rules
+            .iter()
+            .cloned()
+            .partition(|rule| rule.action == Action::Deny);
+        granting.command_rules = denials;
+        for grant in grants {
+            granting
+                .command_rules
+                .push(CommandRule::parse(grant, Action::Allow)?);
+        }
+        granting.command_rules.extend(rest);
+        let granted = granting.decide_command(line, cwd);
+        Ok(if granted.action == Action::Allow {
+            granted
+        } else {
+            verdict
+        })
     }
 
     /// Judges an argument list that no shell reads.

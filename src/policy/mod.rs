@@ -1,5 +1,5 @@
 //! Allow, ask, deny: pure decisions about paths and commands, with the reason in words. Nothing here touches a disk
-//! or a process; enforcing a verdict is left to whoever asks.
+//! or a process; `gate` hands the denials to the trees, asking is left to the tools.
 //!
 //! For commands it is a lexical gate, not a sandbox: it judges the text of a line. A program that an allowed
 //! command starts may do anything its user may.
@@ -8,6 +8,7 @@ mod claims;
 mod command;
 mod command_rules;
 mod decide;
+mod gate;
 mod glob;
 mod instructions;
 mod mode;
@@ -21,6 +22,7 @@ mod tests;
 mod verdict;
 
 pub use command::MAX_LINE_BYTES;
+pub use gate::PolicyGate;
 pub use instructions::Surroundings;
 pub use mode::Mode;
 pub use options::{CommandRuleOptions, CustomPolicy, PathRuleOptions, PolicyOptions, ShellKind};

@@ -80,6 +80,18 @@ impl Policy {
         folders
     }
 
+    /// Everything that has to be opened beside the root.
+    pub fn more_roots(&self) -> Vec<String> {
+        let mut folders = self.extra_roots.clone();
+        folders.extend(self.outside_folders());
+        folders
+    }
+
+    /// `roots` must exist; a grant may name what does not.
+    pub fn requires_root(&self, folder: &str) -> bool {
+        self.extra_roots.iter().any(|root| root == folder)
+    }
+
     /// Whether everything that is not allowed outright outside ends in a refusal.
     fn unattended_outside(&self) -> bool {
         self.unattended

@@ -6,12 +6,18 @@ mod disk;
 #[cfg(not(unix))]
 #[path = "disk_unsupported.rs"]
 mod disk;
+mod gate;
+mod gated;
 mod hint;
 mod memory;
 mod refusal;
+mod routed;
 
 pub use disk::{DiskTree, Resolver};
+pub use gate::{Access, Gate, SharedGate};
+pub use gated::GatedTree;
 pub use memory::{MemoryFile, MemoryTree};
+pub use routed::RoutedTree;
 
 use crate::error::Result;
 use std::path::PathBuf;
@@ -151,6 +157,11 @@ pub trait Tree: Send + Sync + 'static {
 
     /// Opens a file or directory as the start of a walk.
     fn open_walk(&self, path: &str) -> Result<WalkStart>;
+
+    /// The path that links lead to, as far as it exists now: for judging and for showing, never for opening.
+    fn resolved(&self, path: &str) -> Result<String> {
+        Ok(refusal::Target::parse(path)?.parsed.normalized())
+    }
 }
 
 /// Where a walk begins.

@@ -13,7 +13,7 @@ const directory = z.string().nullish().describe('Directory to look in, workspace
 export function createFsTools(fs: FsProvider, options: FsToolsOptions = {}): Tool[] {
   const settings = checkOptions('createFsTools', fsToolsSchema, options);
   checkIncluded(fs, settings.include);
-  const context: FsContext = { files: toolFiles(fs, settings), settings };
+  const context: FsContext = { fs, files: toolFiles(fs, settings), settings };
   const reading = [readFile(context), listDir(context), glob(context), grep(context)];
   const writing = [writeFile(context), editFile(context)];
   const extra = [...new Set(settings.include)].map((name) => extraTool(name, context));

@@ -1,7 +1,8 @@
 /** The git tools: status, diff and commit of the repository in a workspace's root. What runs git is native. */
 import { z } from 'zod';
 import { checkOptions } from '../check.js';
-import { WorkspaceError } from '../errors.js';
+import { PermissionDeniedError, WorkspaceError } from '../errors.js';
+import { policyOf } from '../policy.js';
 import type { GitCommitResult, GitStatus, GitToolsOptions, Tool, WorkspaceFiles } from '../providers.js';
 import { NodeWorkspace } from '../workspace.js';
 import { defineTool, type Approval } from './tool.js';
@@ -25,7 +26,8 @@ export function createGitTools(workspace: WorkspaceFiles, options: GitToolsOptio
   }
   const settings = checkOptions('createGitTools', optionsSchema, options);
   const tools = [statusTool(workspace, settings), diffTool(workspace, settings)];
-  return settings.readOnly ? tools : [...tools, commitTool(workspace, settings)];
+  const readOnly = settings.readOnly || policyOf(workspace)?.native.offersWrites === false;
+  return readOnly ? tools : [...tools, commitTool(workspace, settings)];
 }
 
 function statusTool(workspace: NodeWorkspace, settings: GitSettings): Tool {
@@ -35,7 +37,7 @@ function statusTool(workspace: NodeWorkspace, settings: GitSettings): Tool {
     readOnly: true,
     approval: settings.needsApproval.git_status as Approval<unknown>,
     schema: z.object({}) as unknown as z.ZodType<Record<string, never>>,
-    run: async (_input, { signal }) => await workspace.host.gitStatus(settings, signal),
+    run: async (_input, { signal }) => visible(workspace, await workspace.host.gitStatus(settings, signal)),
   });
 }
 
@@ -50,7 +52,7 @@ function diffTool(workspace: NodeWorkspace, settings: GitSettings): Tool {
       staged: z.boolean().nullish().describe('Default false'),
     }),
     run: async ({ path, staged }, { signal }) => {
-      const diff = await workspace.host.gitDiff(path ?? null, staged === true, settings, signal);
+      const diff = await visibleDiff(workspace, path ?? null, staged === true, settings, signal);
       return diff === '' ? '[no differences]' : diff;
     },
   });
@@ -67,6 +69,41 @@ function commitTool(workspace: NodeWorkspace, settings: GitSettings): Tool {
       message: z.string().describe('The commit message, as it is to be'),
       files: z.array(z.string()).nullish().describe('Files or directories to commit, workspace-relative'),
     }),
-    run: async ({ message, files }, { signal }): Promise<GitCommitResult> => await workspace.host.gitCommit(message, files ?? null, settings, signal),
+    run: async ({ message, files }, { signal }): Promise<GitCommitResult> => {
+      for (const file of files ?? []) refuseDenied(workspace, file);
+      return await workspace.host.gitCommit(message, files ?? null, settings, signal);
+    },
   });
+}
+
+/** git reads the files itself, so what the policy denies is taken out of what it shows. */
+function isDenied(workspace: NodeWorkspace, path: string): boolean {
+  return policyOf(workspace)?.decidePath(path, 'read').action === 'deny';
+}
+
+function refuseDenied(workspace: NodeWorkspace, path: string): void {
+  const decision = policyOf(workspace)?.decidePath(path, 'read');
+  if (decision?.action === 'deny') throw new PermissionDeniedError(decision.reason, { path });
+}
+
+function visible(workspace: NodeWorkspace, status: GitStatus): GitStatus {
+  const shown = (paths: string[]): string[] => paths.filter((path) => !isDenied(workspace, path));
+  const { branch, staged, unstaged, untracked, conflicted } = status;
+  return { branch, staged: shown(staged), unstaged: shown(unstaged), untracked: shown(untracked), conflicted: shown(conflicted) };
+}
+
+/** File by file as soon as something that changed is denied. */
+async function visibleDiff(workspace: NodeWorkspace, path: string | null, staged: boolean, settings: GitSettings, signal: AbortSignal | undefined): Promise<string> {
+  if (path !== null) refuseDenied(workspace, path);
+  const diff = async (path: string | null): Promise<string> => await workspace.host.gitDiff(path, staged, settings, signal);
+  const policy = policyOf(workspace);
+  if (!policy) return await diff(path);
+  const status = await workspace.host.gitStatus(settings, signal);
+  const all = [...new Set([...(staged ? status.staged : status.unstaged), ...status.conflicted])];
+  if (!all.some((changed) => isDenied(workspace, changed))) return await diff(path);
+  const root = path === null ? '.' : policy.native.locate(path);
+  const shown = all.filter((changed) => (root === '.' || changed === root || changed.startsWith(`${root}/`)) && !isDenied(workspace, changed));
+  let text = '';
+  for (const changed of shown) text += await diff(changed);
+  return text;
 }

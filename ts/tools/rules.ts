@@ -1,8 +1,9 @@
-/** The shell tool's `allow` and `deny` lists. A convenience: a shell has many spellings of one command. */
+/** The shell tool's `allow` and `deny` lists. A lexical gate: what an allowed program starts is not seen. */
+import { findCommands } from '#native';
+import { callSync } from '../call.js';
 
 /** What lets one command line run more than its first command. */
 const OPERATOR = /[;&|`<>\n\r]|\$\(/;
-const SEPARATOR = /[;&|\n\r]+/;
 
 type Rule = string | RegExp;
 
@@ -22,9 +23,21 @@ function allows(command: string, rule: Rule): boolean {
   return startsWithRule(command, rule) && !OPERATOR.test(command);
 }
 
+/** A string is compared with each simple command the line would start, wrappers looked through, quotes removed. */
 function matchesAnyPart(command: string, rule: Rule): boolean {
   if (typeof rule !== 'string') return test(rule, command);
-  return command.split(SEPARATOR).some((part) => startsWithRule(part.trim().replace(/\s+/g, ' '), rule));
+  const words = rule.trim().split(/\s+/);
+  return callSync(() => findCommands(command)).commands.some((found) => startsWithWords(found, words));
+}
+
+/** `/bin/rm` is `rm`; a word that only the shell knows could be any, so it does not save the command. */
+function startsWithWords(found: readonly (string | null | undefined)[], words: readonly string[]): boolean {
+  return words.every((word, index) => {
+    const own = found[index];
+    if (index >= found.length) return false;
+    if (own === null || own === undefined) return index > 0;
+    return own === word || (index === 0 && own.slice(own.lastIndexOf('/') + 1) === word);
+  });
 }
 
 function startsWithRule(command: string, rule: string): boolean {

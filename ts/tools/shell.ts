@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { checkOptions, checkString } from '../check.js';
 import { PermissionDeniedError } from '../errors.js';
+import { policyOf } from '../policy.js';
 import type {
   ExecResult,
   ProcessProvider,
@@ -13,6 +14,7 @@ import type {
   Tool,
 } from '../providers.js';
 import { clipText, stripAnsi } from '../text.js';
+import { SessionApprovals } from './approvals.js';
 import { checkProvider } from './process.js';
 import { checkRules } from './rules.js';
 import { defineTool, type Approval } from './tool.js';
@@ -21,7 +23,7 @@ const ms = z.number().int().min(1);
 const rules = z.array(z.union([z.string().min(1, 'a pattern must not be empty'), z.instanceof(RegExp)]));
 
 const optionsSchema = z.strictObject({
-  needsApproval: z.custom<Approval<string>>((value) => typeof value === 'boolean' || typeof value === 'function', 'expected a boolean or a function').default(true),
+  needsApproval: z.custom<Approval<string>>((value) => typeof value === 'boolean' || typeof value === 'function', 'expected a boolean or a function').optional(),
   allow: rules.optional(),
   deny: rules.optional(),
   defaultTimeoutMs: ms.default(120_000),
@@ -32,6 +34,7 @@ const optionsSchema = z.strictObject({
   name: z.string().min(1).default('shell'),
   stripAnsi: z.boolean().default(true),
   background: z.boolean().default(false),
+  approvals: z.instanceof(SessionApprovals, { error: 'expected what createApprovals() gives' }).optional(),
 });
 
 type Settings = z.output<typeof optionsSchema>;
@@ -48,7 +51,6 @@ export function createShellTool(
 export function createShellTool(shell: ShellProvider, options?: ShellToolOptions): Tool<ShellToolInput, ShellToolResult>;
 export function createShellTool(shell: ShellProvider, options: ShellToolOptions = {}): Tool<ShellToolInput, Result> {
   const settings = checkOptions('createShellTool', optionsSchema, options);
-  const { needsApproval } = settings;
   if (settings.background) checkProvider(shell, 'createShellTool');
   return defineTool<ShellToolInput, Result>({
     name: settings.name,
@@ -56,10 +58,7 @@ export function createShellTool(shell: ShellProvider, options: ShellToolOptions 
     readOnly: false,
     schema: inputSchema(settings),
     // A refused command is never offered for approval: `run` refuses it with the reason.
-    approval: async ({ command }) => {
-      if (refusal(command, settings)) return false;
-      return typeof needsApproval === 'function' ? await needsApproval(command) : (needsApproval ?? true);
-    },
+    approval: async (input) => !refusal(input.command, settings) && (await asks(shell, input, settings)),
     run: async (input, { signal }) => {
       const refused = refusal(input.command, settings);
       if (refused) throw new PermissionDeniedError(refused);
@@ -67,6 +66,17 @@ export function createShellTool(shell: ShellProvider, options: ShellToolOptions 
       return answer(await exec(shell, input, settings, signal), settings);
     },
   });
+}
+
+/** As given in the options; else the workspace's policy; else always. A denied command is not asked about: it fails. */
+async function asks(shell: ShellProvider, { command, cwd }: ShellToolInput, settings: Settings): Promise<boolean> {
+  const { needsApproval, approvals, name } = settings;
+  const policy = policyOf(shell);
+  const folder = cwd ?? settings.cwd ?? '.';
+  const action = policy?.decideCommand(command, folder).action;
+  if (action === 'deny') return false;
+  const ask = typeof needsApproval === 'function' ? await needsApproval(command) : (needsApproval ?? action !== 'allow');
+  return ask && approvals?.coversCommand(name, command, folder, policy) !== true;
 }
 
 function describe({ defaultTimeoutMs, background }: Settings): string {

@@ -198,3 +198,37 @@ fn other_shells_are_never_certain() {
     assert_runs(&cmd, "echo %PATH%", Ask);
     assert_runs(&cmd, "echo ^& x", Ask);
 }
+
+#[test]
+fn what_a_person_allowed_lifts_ask_and_nothing_else() {
+    let policy = policy(PolicyOptions {
+        command_rules: command_rules(&["deny:git push", "ask:make", "deny:rm"]),
+        denied_paths: strings(&[".env"]),
+        ..mode("coding")
+    });
+    let granted = |line: &str, grants: &[&str]| {
+        let grants: Vec<String> = grants.iter().map(|text| (*text).to_owned()).collect();
+        policy.decide_granted(line, ".", &grants).unwrap().action
+    };
+    for (line, grants, expected) in [
+        ("npm test", vec!["npm test"], Allow),
+        ("npm test -- x", vec!["npm test"], Allow),
+        ("npm run", vec!["npm test"], Ask),
+        ("npm test; ls", vec!["npm test"], Ask),
+        ("npm test; ls", vec!["npm test", "ls"], Allow),
+        ("make all", vec!["make"], Allow),
+        ("git status", vec!["git"], Allow),
+        ("git push", vec!["git"], Deny),
+        ("git -C x push", vec!["git"], Deny),
+        ("rm x", vec!["rm"], Deny),
+        ("cat .env", vec!["cat"], Deny),
+        ("cat /etc/passwd", vec!["cat"], Ask),
+        ("cat x > /etc/x", vec!["cat"], Deny),
+        ("find . -delete", vec!["find"], Ask),
+        ("npm $x", vec!["npm test"], Ask),
+        ("npm test", vec![], Ask),
+    ] {
+        assert_eq!(granted(line, &grants), expected, "{line} with {grants:?}");
+    }
+    assert!(policy.decide_granted("ls", ".", &["a*b".to_owned()]).is_err());
+}

@@ -21,6 +21,7 @@ mod temp;
 mod walk;
 mod write;
 
+use super::gate::SharedGate;
 use super::refusal::Target;
 use super::{
     Change, Entry, FileType, OpenFile, RemoveOptions, Stat, Symlinks, Tree, UpdateOptions, WalkStart,
@@ -45,12 +46,18 @@ pub struct DiskTree {
     symlinks: Symlinks,
     protected: ProtectedNames,
     resolver: Resolver,
+    /// Judges what paths resolve to. With one, links are followed by the walk only, which names what it resolves.
+    gate: Option<SharedGate>,
 }
 
 impl DiskTree {
     /// The root's path when it was opened. The tree stays with that directory if it is renamed.
     pub fn real_path(&self) -> &Path {
         &self.real_path
+    }
+
+    pub fn set_gate(&mut self, gate: SharedGate) {
+        self.gate = Some(gate);
     }
 
     /// What resolves paths at this moment: a filter may be laid over the process at any time.
@@ -134,6 +141,10 @@ impl Tree for DiskTree {
 
     fn open_walk(&self, path: &str) -> Result<WalkStart> {
         self.open_walk_at(&Target::parse(path)?)
+    }
+
+    fn resolved(&self, path: &str) -> Result<String> {
+        self.followed_path(&Target::parse(path)?)
     }
 }
 

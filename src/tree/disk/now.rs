@@ -59,7 +59,7 @@ impl DiskTree {
         flags: OFlags,
         follow_links: bool,
     ) -> std::result::Result<OwnedFd, BeneathError> {
-        if self.resolver == Resolver::Walk {
+        if self.resolver == Resolver::Walk || (follow_links && self.gate.is_some()) {
             return Err(BeneathError::Unavailable);
         }
         let beneath = Beneath {

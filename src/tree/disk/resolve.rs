@@ -6,6 +6,7 @@ use super::walk::{Missing, Step, Walk};
 use super::{DiskTree, Resolver, sys};
 use crate::error::Result;
 use crate::tree::Symlinks;
+use crate::tree::gate::Access;
 use crate::tree::refusal::Target;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -80,7 +81,8 @@ impl DiskTree {
     ) -> std::result::Result<OwnedFd, BeneathError> {
         // `..` is the walk's: the kernel has to answer EAGAIN for it whenever anything on the machine is renamed
         // meanwhile, while the walk goes back on its own stack.
-        if self.resolver == Resolver::Walk || target.parsed.has_parent_steps {
+        let judged = follow_links && self.gate.is_some();
+        if self.resolver == Resolver::Walk || target.parsed.has_parent_steps || judged {
             return Err(BeneathError::Unavailable);
         }
         let path = if components.is_empty() {
@@ -148,6 +150,7 @@ impl DiskTree {
             return Ok(None);
         };
         walk.refuse_protected(&step.name)?;
+        walk.admit(Access::Read, Some(&step.name))?;
         self.located(walk, target, step).map(Some)
     }
 
@@ -172,7 +175,15 @@ impl DiskTree {
         let Some(step) = self.walk_to(&mut walk, target, Last::Follow)? else {
             return Ok(None);
         };
+        walk.admit(Access::Read, Some(&step.name))?;
         self.located(walk, target, step).map(Some)
+    }
+
+    /// The resolved names, links at the end followed.
+    pub(super) fn followed_path(&self, target: &Target<'_>) -> Result<String> {
+        let mut walk = Walk::new(self, target, Missing::Refuse);
+        let last = self.walk_to(&mut walk, target, Last::Follow)?;
+        Ok(walk.path_of(last.as_ref().map(|step| step.name.as_slice())))
     }
 
     fn walk_to(&self, walk: &mut Walk<'_, '_>, target: &Target<'_>, last: Last) -> Result<Option<Step>> {

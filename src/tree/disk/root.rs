@@ -52,6 +52,7 @@ impl DiskTree {
             symlinks: options.symlinks,
             protected: ProtectedNames::new(&options.protect),
             resolver,
+            gate: None,
         })
     }
 

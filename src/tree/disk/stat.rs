@@ -5,6 +5,7 @@ use super::sys::BeneathError;
 use super::walk::{Missing, Walk};
 use super::{DiskTree, sys};
 use crate::error::{ErrorCode, Result};
+use crate::tree::gate::Access;
 use crate::tree::refusal::Target;
 use crate::tree::{FileType, Stat, Symlinks};
 use rustix::fs::AtFlags;
@@ -60,6 +61,7 @@ fn stat_by_walk(
     link: &mut Option<Stat>,
 ) -> Result<Option<Stat>> {
     while let Some(step) = walk.until_last()? {
+        walk.admit(Access::Read, Some(&step.name))?;
         let found = match rustix::fs::statat(walk.here(), &step.name[..], AtFlags::SYMLINK_NOFOLLOW) {
             Ok(found) => found,
             Err(errno) => {
@@ -83,6 +85,7 @@ fn stat_by_walk(
         }
         return Ok(Some(stat));
     }
+    walk.admit(Access::Read, None)?;
     let here = rustix::fs::fstat(walk.here()).map_err(|errno| target.os_error(errno, "looked at"))?;
     Ok(Some(describe(&here)))
 }

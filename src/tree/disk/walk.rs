@@ -9,6 +9,7 @@ use super::{DiskTree, sys};
 use crate::error::{Error, Result};
 use crate::limits::MAX_LINKS_FOLLOWED;
 use crate::tree::Symlinks;
+use crate::tree::gate::Access;
 use crate::tree::refusal::Target;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -76,6 +77,25 @@ impl<'t, 'p> Walk<'t, 'p> {
     /// Resolved names from the root to here.
     pub(super) fn names(&self) -> impl Iterator<Item = &[u8]> {
         self.stack.iter().map(|(_, name)| name.as_slice())
+    }
+
+    /// The resolved path: where we are, and `last` in it.
+    pub(super) fn path_of(&self, last: Option<&[u8]>) -> String {
+        let names: Vec<_> = self.names().chain(last).map(String::from_utf8_lossy).collect();
+        if names.is_empty() {
+            ".".to_owned()
+        } else {
+            names.join("/")
+        }
+    }
+
+    /// Asks the gate about what was resolved, right before it is opened by this one name from the descriptor held
+    /// here: nothing can be put in between.
+    pub(super) fn admit(&self, access: Access, last: Option<&[u8]>) -> Result<()> {
+        match &self.tree.gate {
+            Some(gate) => gate.check_resolved(access, &self.path_of(last), self.target.written),
+            None => Ok(()),
+        }
     }
 
     pub(super) fn must_be_directory(&self) -> bool {
@@ -153,13 +173,14 @@ impl<'t, 'p> Walk<'t, 'p> {
         rustix::fs::fstat(fd).is_ok_and(|stat| Some(super::identity(&stat)) == self.moving)
     }
 
-    /// Refuses when a resolved name, or `last` below them, is protected: a link may have led there.
+    /// Refuses to change `last` here when a resolved name is protected or the gate says no: a link may have led
+    /// there.
     pub(super) fn refuse_protected(&self, last: &[u8]) -> Result<()> {
         let protected = &self.tree.protected;
         if self.names().any(|name| protected.covers_bytes(name)) || protected.covers_bytes(last) {
             return Err(self.target.protected());
         }
-        Ok(())
+        self.admit(Access::Write, Some(last))
     }
 
     /// Puts the target of the link `name` in front of what is left; `false` when `name` is no link.
@@ -203,6 +224,7 @@ impl<'t, 'p> Walk<'t, 'p> {
     pub(super) fn open(mut self, flags: OFlags) -> Result<OwnedFd> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         while let Some(step) = self.until_last()? {
+            self.admit(Access::Read, Some(&step.name))?;
             let directory = if self.must_be_directory {
                 OFlags::DIRECTORY
             } else {
@@ -218,6 +240,7 @@ impl<'t, 'p> Walk<'t, 'p> {
                 Err(errno) => return Err(self.refuse_last(&step, errno)),
             }
         }
+        self.admit(Access::Read, None)?;
         let flags = flags.difference(OFlags::NOFOLLOW);
         rustix::fs::openat(self.here(), ".", flags, Mode::empty())
             .map_err(|errno| self.target.os_error(errno, "opened"))
