@@ -1,5 +1,5 @@
 /** What a tool is: a checked input, an approval question, an execution that fails with a WorkspaceError. */
-import { z } from 'zod';
+import type { z } from 'zod';
 import { explainIssues } from '../check.js';
 import { WorkspaceError } from '../errors.js';
 import type { Tool, ToolCallOptions } from '../providers.js';
@@ -36,9 +36,4 @@ function parseInput<Input>(tool: string, schema: z.ZodType<Input>, input: unknow
   const parsed = schema.safeParse(input);
   if (parsed.success) return parsed.data;
   throw new WorkspaceError(`${tool}: ${explainIssues(parsed.error)}`, 'INVALID_ARGUMENT');
-}
-
-/** Models often send null for an optional argument they do not use. */
-export function optional<T extends z.ZodType>(schema: T): z.ZodOptional<z.ZodPipe<z.ZodTransform<unknown, unknown>, T>> {
-  return z.preprocess((value) => value ?? undefined, schema).optional() as never;
 }
