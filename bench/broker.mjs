@@ -2,7 +2,7 @@
 // installed is left out. CPU time per request first: on a shared machine it is the steadiest number.
 //   node bench/broker.mjs [seconds]
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,6 +17,8 @@ const IDLE_TUNNELS = 1000;
 const [UPSTREAM, TLS] = [39_001, 39_002];
 const folder = mkdtempSync(join(tmpdir(), 'croft-bench-broker-'));
 const ca = join(folder, 'ca.pem');
+// squid gives up root and still wants to write its pid file here.
+chmodSync(folder, 0o777);
 
 function example(name) {
   return join(root, 'target/release/examples', name);
@@ -55,7 +57,7 @@ cache deny all
 access_log none
 cache_log /dev/null
 pid_filename ${folder}/squid.pid
-cache_effective_user root
+cache_effective_user proxy
 shutdown_lifetime 0 seconds
 pinger_enable off
 memory_pools off
@@ -74,7 +76,7 @@ function subjects() {
   const all = [
     { name: 'broker (1,000 rules)', path: true, start: (port) => [example('bench_broker'), [port, UPSTREAM, TLS, ca]] },
     { name: 'bare hyper', start: (port) => [example('bare_proxy'), [port]] },
-    { name: 'squid', needs: has('squid'), start: (port) => ['squid', ['-N', '-f', config('squid.conf', squidConfig(port))]] },
+    { name: 'squid', needs: has('squid'), start: (port) => ['squid', ['-N', '-n', `croft${process.pid}`, '-f', config('squid.conf', squidConfig(port))]] },
     { name: 'tinyproxy', needs: has('tinyproxy'), start: (port) => ['tinyproxy', ['-d', '-c', config('tiny.conf', tinyConfig(port))]] },
     { name: 'proxy-chain', needs: chain, start: (port) => [process.execPath, [chain, port]] },
     { name: 'nginx', needs: has('nginx'), path: true, only: 'path', start: (port) => ['nginx', ['-c', config('nginx.conf', nginxConfig(port))]] },
@@ -146,7 +148,7 @@ async function measure(subject, port) {
     if (subject.only !== 'path') {
       const plain = `http://localhost:${UPSTREAM}/`;
       await load('get', proxy, plain, 4, 1);
-      const one = await load('get', proxy, plain, 1, Math.max(1, seconds / 2));
+      const one = await load('get', proxy, plain, 1, Math.max(1, Math.floor(seconds / 2)));
       const many = await measured(child.pid, 'get', proxy, plain, CONNECTIONS, seconds);
       const connects = await measured(child.pid, 'connect', proxy, `localhost:${UPSTREAM}`, CONNECTIONS, seconds);
       const bulk = await measured(child.pid, 'tunnel', proxy, `localhost:${UPSTREAM}`, TUNNEL_MB);
@@ -171,7 +173,7 @@ async function measure(subject, port) {
   }
 }
 
-build();
+if (!process.env.CROFT_BENCH_BUILT) build();
 const upstream = pinned('1', example('bench_net'), ['upstream', UPSTREAM, TLS, ca]);
 try {
   await listening(UPSTREAM);

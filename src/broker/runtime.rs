@@ -5,8 +5,9 @@ use crate::error::{Error, ErrorCode, Result};
 use std::sync::OnceLock;
 use tokio::runtime::{Builder, Runtime};
 
-/// Two carry some 60,000 requests a second; more would take cores from the commands that make them.
-const WORKERS: usize = 2;
+/// Two carry some 60,000 requests a second; more would take cores from the commands that make them. On a single core a
+/// second one only adds wake-ups.
+const MAX_WORKERS: usize = 2;
 /// getaddrinfo blocks a thread per lookup.
 const MAX_LOOKUP_THREADS: usize = 32;
 
@@ -15,9 +16,10 @@ static RUNTIME: OnceLock<Option<Runtime>> = OnceLock::new();
 /// Started at first use and kept: starting and stopping a broker starts and stops no thread.
 pub fn runtime() -> Result<&'static Runtime> {
     let build = || {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let mut builder = Builder::new_multi_thread();
         builder
-            .worker_threads(WORKERS)
+            .worker_threads(cores.min(MAX_WORKERS))
             .max_blocking_threads(MAX_LOOKUP_THREADS)
             .thread_name("croft-broker");
         builder.enable_all().build().ok()

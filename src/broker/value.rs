@@ -92,16 +92,20 @@ pub async fn supply(
     timeout_ms: u64,
 ) -> Result<Vec<(HeaderName, HeaderValue)>, Reason> {
     let mut values = Vec::with_capacity(headers.len());
-    let mut pending = tokio::task::JoinSet::new();
+    let mut pending = None;
     for (name, source) in headers {
         match source {
             HeaderSource::Fixed(value) => values.push((name.clone(), value.clone())),
             HeaderSource::Function(function) => {
                 let (name, asked) = (name.clone(), function.value(context(name)));
+                let pending = pending.get_or_insert_with(tokio::task::JoinSet::new);
                 pending.spawn(async move { (name, ask(asked, timeout_ms).await) });
             }
         }
     }
+    let Some(mut pending) = pending else {
+        return Ok(values);
+    };
     while let Some(joined) = pending.join_next().await {
         let (name, value) = joined.map_err(|_| Reason::HeaderFunctionFailed)?;
         values.push((name, value?));
