@@ -224,6 +224,9 @@ fn check(pattern: &str) -> Result<()> {
     if pattern.split(['/', '{', '}', ',']).any(|piece| piece == "..") {
         return refuse("contains \"..\": a search looks only below its path, so give that directory as path");
     }
+    if pattern.split('/').all(|name| matches!(name, "" | ".")) {
+        return refuse("names the directory itself, but only files are listed: use ** for everything below");
+    }
     if pattern.ends_with('/') {
         return refuse("ends with \"/\", but only files are listed: add ** for everything below");
     }
@@ -659,13 +662,15 @@ mod tests {
             "C:/x",
             "c:\\x",
             "C:",
+            ".",
+            "./.",
             "src/",
         ];
         for pattern in refused {
             let error = Glob::new(pattern).unwrap_err();
             assert_eq!(error.code, ErrorCode::InvalidGlob, "{pattern:?}");
         }
-        for pattern in ["...", "..a", "a..", "a/..b/c", "C:x", "[/]", "{a,b}/c"] {
+        for pattern in ["...", "./a", "..a", "a..", "a/..b/c", "C:x", "[/]", "{a,b}/c"] {
             assert!(Glob::new(pattern).is_ok(), "{pattern:?}");
         }
         assert!(Glob::new(&"a".repeat(4096)).is_ok());
