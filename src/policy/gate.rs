@@ -1,8 +1,10 @@
 //! The policy as the gate of a tree: `deny` is refused whoever calls, `ask` passes, because asking is the tools' part.
 
 use super::path_rules::PathOp;
+use super::place::is_absolute;
 use super::{Action, Place, Policy};
 use crate::error::{Error, ErrorCode, Result};
+use crate::path::{Platform, parse};
 use crate::tree::{Access, Gate};
 use std::sync::Arc;
 
@@ -36,7 +38,12 @@ impl PolicyGate {
 
 impl Gate for PolicyGate {
     fn check(&self, access: Access, written: &str) -> Result<()> {
-        let place = self.locate(&written.replace('\\', "/"));
+        let plain = written.replace('\\', "/");
+        // The lexical rules come first; an absolute path is the policy's question, because a grant may open it.
+        if !is_absolute(&plain) {
+            parse(written, Platform::HOST)?;
+        }
+        let place = self.locate(&plain);
         self.judge(access, &place, &place, written)
     }
 
