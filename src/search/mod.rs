@@ -19,7 +19,7 @@ pub use grep::{FileMatches, GrepRequest, GrepResult, grep};
 pub use lines::ShownLine;
 pub use mirror::{Mirror, Missing};
 pub use render::{glob_text, grep_text, list_text, step_limit_error};
-pub use walk::{Hidden, Skipped, WalkOptions, Walkable};
+pub use walk::{Skipped, WalkOptions, Walkable};
 
 #[cfg(test)]
 mod fuzz;

@@ -1,8 +1,6 @@
 //! The searches over a tree in memory.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::sync::Arc;
-
 use super::*;
 use crate::error::ErrorCode;
 use crate::tree::MemoryTree;
@@ -370,14 +368,6 @@ fn a_listing_shows_directories_before_what_they_hold() {
     };
     let result = list(&tree, &request, &NeverCancelled).unwrap();
     assert_eq!(list_text(&result, 50_000), "d.txt\nd/\nd/e/\nd/e/f");
-}
-
-#[test]
-fn a_hidden_path_is_invisible() {
-    let tree = tree(&[("secret/a", "n"), ("b/.env", "n"), ("b/c", "n")]);
-    let mut request = GrepRequest::new("n");
-    request.walk.hidden = Some(Arc::new(|path| path == "secret" || path.ends_with(".env")));
-    assert_eq!(grep_places(&tree, &request), ["b/c:1"]);
 }
 
 #[test]

@@ -158,7 +158,7 @@ impl<V: Visitor> Walk<'_, V> {
         hand.path.clear();
         hand.path.push_str(&directory.prefix);
         hand.path.push_str(text);
-        if directory.ignore.excludes(hand.path.as_bytes(), is_directory) || self.is_hidden(&hand.path) {
+        if directory.ignore.excludes(hand.path.as_bytes(), is_directory) {
             return Ok(None);
         }
         let found = Found {

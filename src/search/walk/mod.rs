@@ -1,13 +1,11 @@
 //! The one walk behind glob, grep and recursive listing: depth first in byte order of the path, through held
 //! directories only. It never follows a link, never looks above the root, and reads no ignore file that is not a
-//! small regular file. What is done with a file is the visitor's.
+//! small regular file. What is done with a file is the visitor's; what the caller may not see, the tree does not show.
 
 mod descend;
 mod output;
 mod rules;
 mod share;
-
-use std::sync::Arc;
 
 use super::budget::{Cancel, Clock, Tick};
 use super::glob::Glob;
@@ -17,9 +15,6 @@ use crate::tree::{FileType, Folder, Tree, WalkStart};
 pub use output::Skipped;
 pub(super) use output::{Output, Skip, Walked};
 
-/// Says of a path below the root (no trailing slash) that the caller may not know of it.
-pub type Hidden = Arc<dyn Fn(&str) -> bool + Send + Sync>;
-
 #[derive(Clone)]
 pub struct WalkOptions {
     /// Names of directories that are skipped at any depth. `.git` always is.
@@ -28,7 +23,6 @@ pub struct WalkOptions {
     pub gitignore: bool,
     pub max_files_scanned: usize,
     pub timeout_ms: Option<u64>,
-    pub hidden: Option<Hidden>,
     /// Threads, the calling one included; `None` for as many as the machine has, up to a limit. More than one
     /// are used only once a tree has turned out to be big.
     pub threads: Option<usize>,
@@ -41,7 +35,6 @@ impl Default for WalkOptions {
             gitignore: true,
             max_files_scanned: limits::MAX_FILES_SCANNED,
             timeout_ms: Some(limits::SEARCH_TIMEOUT_MS),
-            hidden: None,
             threads: None,
         }
     }
@@ -142,16 +135,14 @@ impl<V: Visitor> Walk<'_, V> {
     fn single_file(&self, folder: &dyn Folder, name: &[u8], path: &str) -> Result<Output<V::Hit>> {
         let mut out = Output::default();
         out.count_file();
-        if !self.is_hidden(path) {
-            let found = Found {
-                folder,
-                name,
-                path,
-                file_type: FileType::File,
-            };
-            self.visitor
-                .visit(&found, &self.clock, &mut V::Scratch::default(), &mut out)?;
-        }
+        let found = Found {
+            folder,
+            name,
+            path,
+            file_type: FileType::File,
+        };
+        self.visitor
+            .visit(&found, &self.clock, &mut V::Scratch::default(), &mut out)?;
         Ok(out)
     }
 
@@ -180,10 +171,6 @@ impl<V: Visitor> Walk<'_, V> {
                 Err(Error::new(ErrorCode::AccessDenied, message).at(path))
             }
         }
-    }
-
-    fn is_hidden(&self, path: &str) -> bool {
-        self.options.hidden.as_ref().is_some_and(|hidden| hidden(path))
     }
 }
 
