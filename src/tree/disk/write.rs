@@ -2,7 +2,7 @@
 //! another. Whatever fails before the rename leaves the old bytes as they were.
 
 use super::DiskTree;
-use super::lock::{Key, Lock, lock};
+use super::lock::{Key, Lock, lock, lock_between_processes};
 use super::metadata;
 use super::read::{read_up_to, size_of};
 use super::resolve::{Last, Located};
@@ -153,7 +153,11 @@ impl DiskTree {
                 });
             };
             let file = lock(Key::File(super::identity(&old.stat)), cancel).ok_or_else(|| target.aborted())?;
-            if file.waited && !is_still(&at, &old) {
+            if !lock_between_processes(&old.file, cancel) {
+                return Err(target.aborted());
+            }
+            // Another writer had it until a moment ago, here or in another process.
+            if !is_still(&at, &old) {
                 continue;
             }
             return Ok(Held {
