@@ -1,5 +1,5 @@
 /** A second engine of a test's own, which may be killed: the shared one serves other tests meanwhile. */
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -49,7 +49,8 @@ export async function privateEngine(t: TestContext): Promise<PrivateEngine> {
   await start();
   t.after(async () => {
     await stop('SIGTERM');
-    spawn('umount', [join(folder, 'data')], { stdio: 'ignore' });
+    // The daemon binds its data folder onto itself, and leaves that behind when it was killed once.
+    spawnSync('umount', ['--recursive', '--lazy', join(folder, 'data')], { stdio: 'ignore' });
     rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   });
   await copyImage(socketPath);
