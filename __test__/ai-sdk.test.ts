@@ -52,6 +52,18 @@ test('an edit and a command run, and a failing call lets the run go on', async (
   assert.match(String((failure as { error: Error }).error.message), /climbs above the root/);
 });
 
+test('the model gets a picture as a picture and an object as JSON', async () => {
+  const png = Buffer.from('89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000b49444154789c6360000200000500017a5eab3f0000000049454e44ae426082', 'hex');
+  const workspace = new MemoryWorkspace({ files: { 'a.png': png }, exec: () => ({ stdout: 'out\n' }) });
+  const tools = [...createFsTools(workspace, { include: ['view_image'] }), createShellTool(workspace, { needsApproval: false })];
+  const model = scripted([{ tool: 'view_image', input: { path: 'a.png' } }, { tool: 'shell', input: { command: 'x' } }, 'Seen.']) as MockLanguageModelV4;
+  await generateText({ model, tools: aiTools(tools), toolApproval: aiToolApproval(tools), stopWhen: isStepCount(5), prompt: 'look' });
+  const seen = model.doGenerateCalls[2]?.prompt.flatMap(({ role, content }) => (role === 'tool' ? content : []));
+  const outputs = seen?.map((part) => (part.type === 'tool-result' ? part.output : undefined)) as { type: string; value: { type?: string; mediaType?: string; stdout?: string }[] & { stdout?: string } }[];
+  assert.deepEqual([outputs[0]?.type, outputs[0]?.value[0]?.type, outputs[0]?.value[0]?.mediaType], ['content', 'file', 'image/png']);
+  assert.deepEqual([outputs[1]?.type, outputs[1]?.value.stdout], ['json', 'out\n']);
+});
+
 test('a tool that needs approval pauses the run and executes nothing', async () => {
   const workspace = new MemoryWorkspace();
   const tools = [createShellTool(workspace)];

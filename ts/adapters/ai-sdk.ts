@@ -19,7 +19,20 @@ function aiTool({ description, inputSchema, execute, readOnly }: Tool) {
     metadata: { readOnly },
     execute: async (input: unknown, options: { toolCallId: string; abortSignal?: AbortSignal | undefined }) =>
       await execute(input, { toolCallId: options.toolCallId, signal: options.abortSignal }),
+    toModelOutput: ({ output }: { output: unknown }) => modelOutput(output),
   };
+}
+
+/** Text as text, a picture as a picture, the rest as JSON. */
+function modelOutput(output: unknown) {
+  if (typeof output === 'string') return { type: 'text' as const, value: output };
+  if (!isImage(output)) return { type: 'json' as const, value: output as never };
+  const { mediaType, data } = output;
+  return { type: 'content' as const, value: [{ type: 'file' as const, mediaType, data: { type: 'data' as const, data } }] };
+}
+
+function isImage(output: unknown): output is { type: 'image'; mediaType: string; data: string } {
+  return typeof output === 'object' && output !== null && 'type' in output && output.type === 'image' && 'data' in output;
 }
 
 /** Each tool's `needsApproval` as the SDK's `toolApproval`: the run pauses where a human is to decide. */
