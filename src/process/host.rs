@@ -5,7 +5,8 @@ use super::background::{Background, Listed, Process, ReadOutput};
 use super::env::{self, EnvRequest, Inherit, Variables};
 use super::exec::{self, CommandLine, Ended, ExecRequest, ExecResult, LiveOutput};
 use super::output::CaptureOptions;
-use super::supervise::{self, Spec};
+use super::ready::Ready;
+use super::start::{self, Spec};
 use super::{cgroup, venv};
 use crate::error::{Error, ErrorCode, Result};
 use croft_exec::wire::{Containment, Leftover};
@@ -79,6 +80,7 @@ pub struct Host {
     options: HostOptions,
     open_directory: OpenDirectory,
     background: Background,
+    ready: Arc<Ready>,
     /// Cancelled by `close`.
     closing: CancellationToken,
     calls: TaskTracker,
@@ -91,6 +93,7 @@ impl Host {
             options,
             open_directory,
             background: Background::default(),
+            ready: Arc::default(),
             closing: CancellationToken::new(),
             calls: TaskTracker::new(),
         })
@@ -127,7 +130,8 @@ impl Host {
         };
         let token = self.closing.child_token();
         let running = self.calls.track_future(async {
-            let running = exec::exec(request, None, &token);
+            let start = |spec| start::start(spec, Some(&self.ready));
+            let running = exec::exec_by(start, request, None, &token);
             tokio::pin!(running);
             tokio::select! {
                 outcome = &mut running => outcome,
@@ -173,7 +177,8 @@ impl Host {
             leftover: call.leftover,
             limits: Vec::new(),
         };
-        let running = exec::exec(request, live, &token);
+        let start = |spec| start::start(spec, Some(&self.ready));
+        let running = exec::exec_by(start, request, live, &token);
         tokio::pin!(running);
         let outcome = tokio::select! {
             outcome = &mut running => outcome?,
@@ -221,7 +226,7 @@ impl Host {
             limits: Vec::new(),
         };
         let running = tokio::select! {
-            started = supervise::start(spec) => {
+            started = start::start(spec, Some(&self.ready)) => {
                 started.map_err(|failure| exec::explain(failure, &prepared.line, &call.cwd))?
             }
             () = cancel.cancelled() => return Err(aborted()),
@@ -262,13 +267,14 @@ impl Host {
         self.closing.cancel();
         self.calls.close();
         self.calls.wait().await;
-        self.background.kill_all(self.patience()).await;
+        tokio::join!(self.background.kill_all(self.patience()), self.ready.close());
     }
 
     /// As `close`, for when nobody can wait any more.
     pub fn abandon(&self) {
         self.closing.cancel();
         self.background.end_all();
+        self.ready.abandon();
     }
 
     fn check_open(&self) -> Result<()> {

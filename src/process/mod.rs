@@ -21,6 +21,10 @@ mod newest;
 #[cfg(unix)]
 mod pump;
 #[cfg(unix)]
+pub mod ready;
+#[cfg(unix)]
+pub mod start;
+#[cfg(unix)]
 mod stream;
 #[cfg(unix)]
 pub mod supervise;

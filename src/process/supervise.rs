@@ -1,39 +1,19 @@
-//! Starts a command through `croft-exec` and talks to the helper until it is gone. What to do with the command's
-//! output, and when to end it, is left to `exec` and `background`.
-//!
-//! The helper is spawned without any hook in the child (`pre_exec`): that keeps the spawn a vfork, whose price does
-//! not grow with Node's memory (measured: 0.9 ms against 26 ms at 512 MB). All the rest happens in the helper.
+//! The life of one helper, seen from Node: its channel, what it says, and its end. Starting a command through it is
+//! left to `start`; what to do with the command's output, and when to end it, to `exec` and `background`.
 
 use super::cgroup::Leaf;
-use super::helper;
-use crate::error::{Error, ErrorCode, Result};
-use croft_exec::channel;
 use croft_exec::descendants::{self, Family};
-use croft_exec::wire::{CgroupLeaf, Containment, Event, Kill, Leftover, Limit, Stage, Start};
-use std::ffi::CString;
+use croft_exec::wire::{Containment, Event, Kill};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::net::UnixStream as StdUnixStream;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::time::Duration;
+use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::time::Instant;
 
-/// How long processes left behind may take to end by themselves (a `tee` that empties its pipe).
-const SETTLE: Duration = Duration::from_millis(100);
 /// Beyond the grace period, how long a helper may take to finish before the addon ends the tree itself.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-pub struct Spec {
-    pub argv: Vec<CString>,
-    pub env: Vec<CString>,
-    pub cwd: OwnedFd,
-    pub stdin: Option<OwnedFd>,
-    pub grace: Duration,
-    pub leftover: Leftover,
-    pub limits: Vec<Limit>,
-}
 
 /// A command that runs.
 pub struct Running {
@@ -43,174 +23,6 @@ pub struct Running {
     pub stdout: Option<pipe::Receiver>,
     pub stderr: Option<pipe::Receiver>,
     pub link: Link,
-}
-
-/// Why a command is not running. `exec` puts it into words.
-#[derive(Debug)]
-pub enum StartFailure {
-    Command { stage: Stage, errno: i32 },
-    Other(Error),
-}
-
-impl From<Error> for StartFailure {
-    fn from(error: Error) -> Self {
-        StartFailure::Other(error)
-    }
-}
-
-/// Starts the command. Dropping the future, like dropping the result, ends whatever was started.
-pub async fn start(spec: Spec) -> std::result::Result<Running, StartFailure> {
-    let leaf = Leaf::next();
-    let message = encode(&spec, leaf.as_ref())?;
-    let (ours, theirs) = StdUnixStream::pair().map_err(resources)?;
-    let (stdout, stdout_end) = output_pipe()?;
-    let (stderr, stderr_end) = output_pipe()?;
-
-    let mut descriptors: Vec<BorrowedFd<'_>> = vec![spec.cwd.as_fd()];
-    descriptors.extend(spec.stdin.as_ref().map(AsFd::as_fd));
-    ours.set_nonblocking(true).map_err(resources)?;
-    // Sent before there is a reader: by the time the helper runs, its orders are waiting.
-    let sent = channel::send(ours.as_fd(), &message, &descriptors).map_err(resources)?;
-
-    // Not on the JS thread, and on no thread whose end would matter: nothing here depends on PDEATHSIG, which
-    // belongs to the spawning thread.
-    let child = Command::new(helper::path()?)
-        .env_clear()
-        .stdin(Stdio::from(OwnedFd::from(theirs)))
-        .stdout(Stdio::from(stdout_end))
-        .stderr(Stdio::from(stderr_end))
-        .spawn()
-        .map_err(resources)?;
-    let link = Link::new(
-        Some(child),
-        UnixStream::from_std(ours).map_err(resources)?,
-        spec.grace,
-        leaf,
-    );
-    let rest = message.get(sent..).unwrap_or_default();
-    // The command has its own copies; ours would keep a closed stdin open.
-    drop(spec);
-    await_start(link, rest, stdout, stderr).await
-}
-
-/// A helper that waits for its orders, started by somebody else: the init of a container.
-pub struct Helper {
-    pub channel: StdUnixStream,
-    pub stdout: OwnedFd,
-    pub stderr: OwnedFd,
-}
-
-/// As [`start`], through a helper that already runs. It is not ours to reap, and its cgroup not ours to name.
-pub async fn start_through(helper: Helper, spec: Spec) -> std::result::Result<Running, StartFailure> {
-    let message = encode(&spec, None)?;
-    let mut descriptors: Vec<BorrowedFd<'_>> = vec![spec.cwd.as_fd()];
-    descriptors.extend(spec.stdin.as_ref().map(AsFd::as_fd));
-    helper.channel.set_nonblocking(true).map_err(resources)?;
-    let sent = channel::send(helper.channel.as_fd(), &message, &descriptors).map_err(resources)?;
-    let stream = UnixStream::from_std(helper.channel).map_err(resources)?;
-    let link = Link::new(None, stream, spec.grace, None);
-    let stdout = pipe::Receiver::from_owned_fd(helper.stdout).map_err(resources)?;
-    let stderr = pipe::Receiver::from_owned_fd(helper.stderr).map_err(resources)?;
-    let rest = message.get(sent..).unwrap_or_default();
-    drop(spec);
-    await_start(link, rest, stdout, stderr).await
-}
-
-/// Sends what is left of the orders and hears how the start went.
-async fn await_start(
-    mut link: Link,
-    rest: &[u8],
-    stdout: pipe::Receiver,
-    stderr: pipe::Receiver,
-) -> std::result::Result<Running, StartFailure> {
-    let mut sent = 0;
-    while sent < rest.len() {
-        link.stream.writable().await.map_err(resources)?;
-        match link.stream.try_write(rest.get(sent..).unwrap_or_default()) {
-            Ok(count) => sent += count,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(resources(error).into()),
-        }
-    }
-    loop {
-        match (link.next().await, link.started) {
-            (Some(Event::Forked { pid }), _) => link.started = Some((pid, link.expected_containment())),
-            (Some(Event::Started { pid, containment }), _) => {
-                link.started = Some((pid, containment));
-                return Ok(Running {
-                    pid,
-                    containment,
-                    stdout: Some(stdout),
-                    stderr: Some(stderr),
-                    link,
-                });
-            }
-            (Some(Event::Failed { stage, errno }), _) => {
-                return Err(StartFailure::Command { stage, errno });
-            }
-            // The command's first act was to kill its supervisor: it ran, and goes on as one whose end is lost.
-            (None, Some((pid, containment))) => {
-                return Ok(Running {
-                    pid,
-                    containment,
-                    stdout: Some(stdout),
-                    stderr: Some(stderr),
-                    link,
-                });
-            }
-            (Some(Event::Exited { .. } | Event::Left { .. } | Event::Done) | None, _) => {
-                let message = "croft-exec ended before it had started the command";
-                return Err(Error::new(ErrorCode::SpawnFailed, message).into());
-            }
-        }
-    }
-}
-
-fn encode(spec: &Spec, leaf: Option<&Leaf>) -> Result<Vec<u8>> {
-    let milliseconds = |duration: Duration| u32::try_from(duration.as_millis()).unwrap_or(u32::MAX);
-    let start = Start {
-        argv: spec.argv.iter().map(CString::as_c_str).collect(),
-        env: spec.env.iter().map(CString::as_c_str).collect(),
-        grace_ms: milliseconds(spec.grace),
-        settle_ms: milliseconds(SETTLE),
-        leftover: spec.leftover,
-        cgroup: leaf.map(|leaf| CgroupLeaf {
-            parent: &leaf.parent,
-            name: &leaf.name,
-        }),
-        limits: spec.limits.clone(),
-        has_stdin: spec.stdin.is_some(),
-    };
-    start.encode().ok_or_else(|| {
-        Error::new(
-            ErrorCode::TooLarge,
-            "the command and its environment are longer than 8 MiB: write the text to a file and use it from there",
-        )
-    })
-}
-
-/// Our end does not block; the command's end is an ordinary pipe.
-fn output_pipe() -> Result<(pipe::Receiver, OwnedFd)> {
-    let (ours, theirs) = io::pipe().map_err(resources)?;
-    let ours = pipe::Receiver::from_owned_fd(ours.into()).map_err(resources)?;
-    Ok((ours, theirs.into()))
-}
-
-pub(super) fn resources(error: io::Error) -> Error {
-    match error.raw_os_error() {
-        Some(libc::EMFILE | libc::ENFILE) => Error::new(
-            ErrorCode::TooManyOpenFiles,
-            "no descriptor is free to start a command with: close some, or raise the limit of open files",
-        ),
-        Some(libc::EAGAIN | libc::ENOMEM) => Error::new(
-            ErrorCode::SpawnFailed,
-            format!("the system has no room for another process ({error}): end some first"),
-        ),
-        _ => Error::new(
-            ErrorCode::SpawnFailed,
-            format!("croft-exec could not be started: {error}"),
-        ),
-    }
 }
 
 /// The channel to one helper. Dropping it ends the command and everything it started, and reaps the helper.
@@ -225,15 +37,69 @@ pub struct Link {
 }
 
 impl Link {
-    fn new(child: Option<Child>, stream: UnixStream, grace: Duration, leaf: Option<Leaf>) -> Self {
+    pub(super) fn new(child: Option<Child>, stream: UnixStream) -> Self {
         Link {
             child,
             stream,
             received: Vec::new(),
-            grace,
-            leaf,
+            grace: Duration::ZERO,
+            leaf: None,
             started: None,
         }
+    }
+
+    /// What to go by should the helper be lost from here on.
+    pub(super) fn expect(&mut self, grace: Duration, leaf: Option<Leaf>) {
+        self.grace = grace;
+        self.leaf = leaf;
+    }
+
+    pub(super) fn note_fork(&mut self, pid: u32) {
+        self.started = Some((pid, self.expected_containment()));
+    }
+
+    pub(super) fn note_start(&mut self, pid: u32, containment: Containment) {
+        self.started = Some((pid, containment));
+    }
+
+    pub(super) fn started(&self) -> Option<(u32, Containment)> {
+        self.started
+    }
+
+    pub(super) fn stream(&self) -> &UnixStream {
+        &self.stream
+    }
+
+    #[cfg(test)]
+    pub(super) fn helper_pid(&self) -> Option<u32> {
+        self.child.as_ref().map(Child::id)
+    }
+
+    /// To the helper itself, if it is ours and has not been reaped.
+    pub(super) fn signal(&self, signal: libc::c_int) {
+        let Some(child) = &self.child else { return };
+        // SAFETY: signals a child that has not been waited for, so the number is still its own.
+        unsafe { libc::kill(child.id() as libc::pid_t, signal) };
+    }
+
+    pub(super) async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(bytes).await
+    }
+
+    /// Closes the channel, which ends the helper, and returns once it has been reaped.
+    pub(super) async fn end(mut self) {
+        let Some(reaper) = self.reaper() else { return };
+        drop(self);
+        reaper.run().await;
+    }
+
+    fn reaper(&mut self) -> Option<Reaper> {
+        Some(Reaper {
+            helper: Some(self.child.take()?),
+            leaf: self.leaf.take(),
+            started: self.started,
+            grace: self.grace,
+        })
     }
 
     /// What is in force until the helper says otherwise: a leaf that was not made has no member to miss.
@@ -275,13 +141,7 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        let Some(child) = self.child.take() else { return };
-        let reaper = Reaper {
-            helper: Some(child),
-            leaf: self.leaf.take(),
-            started: self.started,
-            grace: self.grace,
-        };
+        let Some(reaper) = self.reaper() else { return };
         // The stream closes right after this, which tells the helper to end what is left.
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) => drop(runtime.spawn(reaper.run())),

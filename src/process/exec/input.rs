@@ -1,7 +1,7 @@
 //! What is written to a command's stdin while it runs.
 
 use crate::error::Result;
-use crate::process::supervise::resources;
+use crate::process::start::resources;
 use std::io;
 use std::os::fd::OwnedFd;
 use tokio::net::unix::pipe;

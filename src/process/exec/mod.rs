@@ -8,7 +8,8 @@ mod live;
 mod words;
 
 use super::output::{CaptureOptions, Stream};
-use super::supervise::{self, Running, Spec, StartFailure};
+use super::start::{self, Spec, StartFailure};
+use super::supervise::Running;
 use crate::error::{Error, ErrorCode, Result};
 use call::{Call, Wishes};
 use croft_exec::wire::{Containment, Leftover, Limit};
@@ -95,7 +96,7 @@ pub async fn exec(
     live: Option<LiveOutput>,
     cancel: &CancellationToken,
 ) -> Result<Outcome> {
-    exec_by(supervise::start, request, live, cancel).await
+    exec_by(|spec| start::start(spec, None), request, live, cancel).await
 }
 
 /// As [`exec`], with the command started by `start`, such as one that starts it in a container.

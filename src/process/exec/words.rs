@@ -2,7 +2,7 @@
 
 use super::{CommandLine, Ended};
 use crate::error::{Error, ErrorCode};
-use crate::process::supervise::StartFailure;
+use crate::process::start::StartFailure;
 use croft_exec::wire::{Leftover, Stage};
 use std::io;
 use std::time::Duration;

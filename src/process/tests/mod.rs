@@ -6,4 +6,5 @@ mod background;
 mod ending;
 mod harness;
 mod output;
+mod ready;
 mod starting;

@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::process::env::{self, Variables};
 use crate::process::exec::{self, CommandLine, Ended, ExecRequest, ExecResult, LiveOutput, Outcome};
 use crate::process::output::CaptureOptions;
-use crate::process::supervise::{Helper, start_through};
+use crate::process::start::{Helper, start_through};
 use croft_exec::wire::Leftover;
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -114,11 +114,8 @@ async fn in_container(
         let channel = container.channel.lock().await;
         environment(&channel.env, options, &call, egress.unwrap_or_default())?
     };
-    let helper = Helper {
-        channel: UnixStream::from(launched.channel),
-        stdout: launched.stdout,
-        stderr: launched.stderr,
-    };
+    let channel = UnixStream::from(launched.channel);
+    let helper = Helper::of_container(channel, launched.stdout, launched.stderr)?;
     let program = call.command.first().cloned().unwrap_or_default();
     let request = ExecRequest {
         command: CommandLine::Program(call.command),
