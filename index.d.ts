@@ -485,7 +485,10 @@ export interface NodeWorkspaceOptions extends PolicyOptions {
   symlinks?: 'inside' | 'deny';
   /** Names that file tools never write, beside `.git`. */
   protect?: string[];
-  /** More directories, reached by absolute path and judged like the inside. Each must exist. */
+  /**
+   * More directories, reached by absolute path (without `..`) and judged like the inside; where one lies in another the
+   * inner one answers. Each must exist. Patches name files of `root` only.
+   */
   roots?: string[];
   /** Added for every command. */
   env?: Record<string, string>;

@@ -5,7 +5,8 @@ import { spawnSync } from 'node:child_process';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { NodeWorkspace } from 'croft';
-import { checkIds, runFileCases } from './support/file-cases.js';
+import { CONFIGURATIONS } from './support/configurations.js';
+import { checkIds, runConfined, runFileCases } from './support/file-cases.js';
 
 const self = fileURLToPath(import.meta.url);
 const denied = process.env['CROFT_TEST_OPENAT2_DENIED'];
@@ -17,14 +18,20 @@ if (denied) {
     });
     runFileCases('disk');
   });
+  runConfigurations();
 } else {
   test('every special check belongs to a case', checkIds);
   describe('disk', () => runFileCases('disk'));
+  runConfigurations();
   describe('memory', () => runFileCases('memory'));
   describe('a plain JavaScript provider', () => runFileCases('provider'));
   for (const errno of ['ENOSYS', 'EPERM']) {
     test(`disk, openat2 denied with ${errno}`, { skip: process.platform !== 'linux' && 'openat2 is Linux' }, () => runDenied(errno));
   }
+}
+
+function runConfigurations(): void {
+  for (const configuration of CONFIGURATIONS) describe(`disk, ${configuration.name}`, () => runConfined(configuration));
 }
 
 function runDenied(errno: string): void {

@@ -5,7 +5,7 @@ import { chmodSync, chownSync, linkSync, mkdirSync, mkdtempSync, readFileSync, r
 import { tmpdir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createFsTools, createGitTools, MemoryWorkspace, NodeWorkspace, WorkspaceError, type FsExtraToolName, type Tool } from 'croft';
+import { createFsTools, createGitTools, MemoryWorkspace, NodeWorkspace, WorkspaceError, type FsExtraToolName, type NodeWorkspaceOptions, type Tool } from 'croft';
 
 export interface Step {
   op: string;
@@ -55,6 +55,21 @@ export interface Outcome {
   value?: unknown;
   error?: WorkspaceError;
   ms: number;
+  /** The code that the configuration's rules ask for, whatever the case expects. */
+  byRule?: string | undefined;
+}
+
+/** The same cases in another arrangement of roots and options. */
+export interface Configuration {
+  name: string;
+  /** Below the scene's own directory. Default `ws` and `out`. */
+  root?: string;
+  out?: string;
+  /** Cases that mean something else here, and why. */
+  leftOut: Record<string, string>;
+  options(scene: Scene): NodeWorkspaceOptions;
+  /** The arguments as they are here, and the refusal that a rule asks for. */
+  adapt(scene: Scene, call: Call, input: Record<string, unknown>): { input: Record<string, unknown>; byRule?: string };
 }
 
 const EXTRA_TOOLS: FsExtraToolName[] = ['multi_edit', 'edit_at_hash', 'apply_patch', 'rename', 'remove', 'view_image'];
@@ -71,15 +86,18 @@ export function loadCases(areas: readonly string[]): Case[] {
 /** One scene: a workspace, a place outside, and the tools. */
 export class Scene {
   readonly tmp = mkdtempSync(join(tmpdir(), 'croft-case-'));
-  readonly root = join(this.tmp, 'ws');
-  readonly out = join(this.tmp, 'out');
+  readonly root: string;
+  readonly out: string;
   readonly outcomes: Outcome[] = [];
   staleCheck = false;
+  isRacing = false;
   workspace!: Workspace;
   tools!: Map<string, Tool>;
 
-  constructor() {
-    mkdirSync(this.root);
+  constructor(readonly configuration?: Configuration) {
+    this.root = join(this.tmp, configuration?.root ?? 'ws');
+    this.out = join(this.tmp, configuration?.out ?? 'out');
+    mkdirSync(this.root, { recursive: true });
     mkdirSync(this.out);
   }
 
@@ -177,9 +195,10 @@ export function expandArgument(scene: Scene, value: unknown): unknown {
 export async function makeCall(scene: Scene, call: Call): Promise<void> {
   const tool = scene.tools.get(call.tool);
   if (!tool) throw new Error(`no tool ${call.tool}`);
-  const input = expandArgument(scene, call.args);
+  const given = expandArgument(scene, call.args) as Record<string, unknown>;
+  const { input, byRule } = scene.configuration?.adapt(scene, call, given) ?? { input: given };
   const started = performance.now();
-  const outcome: Outcome = { call, ms: 0 };
+  const outcome: Outcome = { call, ms: 0, byRule };
   try {
     outcome.value = await tool.execute(input);
   } catch (error) {

@@ -16,6 +16,7 @@ export function renameToolboxCalls(item: Case): Case {
 function renamed({ tool, args }: Call, item: Case): Call {
   if (tool === 'hash_edit') return { tool: 'edit_at_hash', args: { ...args, edits: (args['edits'] as Anchored[]).map((edit) => anchored(edit, item)) } };
   if (tool === 'edit_file' && 'edits' in args) return { tool: 'multi_edit', args };
+  if (tool === 'apply_patch' && 'root' in args) return { tool, args: { patch: String(args['patch']).replaceAll(/[ab]\//g, `${args['root']}/`) } };
   if (tool !== 'git_commit') return { tool, args };
   const { paths, ...rest } = args;
   return { tool, args: { ...rest, files: paths } };

@@ -249,13 +249,14 @@ fn read_options(json: Option<&str>, root: &str, alias: Option<String>) -> Result
     })
 }
 
-/// A root of its own, with the same confinement. A grant of a file opens its folder; the policy keeps to the file.
+/// A root of its own, with the same confinement, by each of its names: as it is, and as the user wrote it, which may
+/// lead through a link (`/tmp` on macOS). A grant of a file opens its folder; the policy keeps to the file.
 fn open_root(
     folder: &str,
     policy: &Arc<Policy>,
     symlinks: Symlinks,
     protect: &[String],
-) -> Result<Option<(String, Arc<dyn Tree>)>> {
+) -> Result<Vec<(String, Arc<dyn Tree>)>> {
     let required = policy.requires_root(folder);
     let mut path = Path::new(folder);
     if !required && path.is_file() {
@@ -270,12 +271,18 @@ fn open_root(
         Ok(tree) => tree,
         Err(error) if required => return Err(error),
         // A grant may name what is not there.
-        Err(_) => return Ok(None),
+        Err(_) => return Ok(Vec::new()),
     };
-    let root = text(tree.real_path())?;
-    tree.set_gate(Arc::new(PolicyGate::new(policy.clone(), Some(root.clone()))));
-    let prefix = if root == "/" { String::new() } else { root };
-    Ok(Some((prefix, Arc::new(tree))))
+    let real = text(tree.real_path())?;
+    tree.set_gate(Arc::new(PolicyGate::new(policy.clone(), Some(real.clone()))));
+    let tree: Arc<dyn Tree> = Arc::new(tree);
+    let mut names = vec![real, text(path)?];
+    names.dedup();
+    let prefix = |name: String| if name == "/" { String::new() } else { name };
+    Ok(names
+        .into_iter()
+        .map(|name| (prefix(name), tree.clone()))
+        .collect())
 }
 
 fn text(path: &Path) -> Result<String> {

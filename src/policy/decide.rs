@@ -104,7 +104,10 @@ impl Policy {
         let path = clipped(place.shown());
         let inside = match place {
             Place::Inside(_) => true,
-            Place::Outside(path) => self.extra_roots.iter().any(|root| below(path, root).is_some()),
+            Place::Outside(path) => {
+                let mut roots = self.extra_roots.iter().chain(&self.extra_real_roots);
+                roots.any(|root| below(path, root).is_some())
+            }
         };
         match (op, inside) {
             (PathOp::Read, true) => Verdict::new(Action::Allow, "reading inside the workspace is allowed"),

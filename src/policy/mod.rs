@@ -49,8 +49,10 @@ pub struct FoundCommands {
 #[derive(Clone, Debug)]
 pub struct Policy {
     ground: Ground,
-    /// More directories that count as inside (`roots`).
+    /// More directories that count as inside (`roots`), as the user wrote them.
     extra_roots: Vec<String>,
+    /// The same with links resolved: what a root tells of its files is below this name.
+    extra_real_roots: Vec<String>,
     mode: Option<Mode>,
     defaults: Defaults,
     denied: Vec<PathPattern>,

@@ -148,12 +148,14 @@ impl Policy {
             .into_iter()
             .map(|rule| path_rule(rule, &ground, canonicalize))
             .collect::<Result<_>>()?;
+        let extra_roots: Vec<String> = options
+            .roots
+            .iter()
+            .map(|root| ground.absolute(&ground.locate(root, &super::Place::root())))
+            .collect();
         let mut policy = Self {
-            extra_roots: options
-                .roots
-                .iter()
-                .map(|root| ground.absolute(&ground.locate(root, &super::Place::root())))
-                .collect(),
+            extra_real_roots: extra_roots.iter().filter_map(|root| canonicalize(root)).collect(),
+            extra_roots,
             mode,
             defaults,
             denied: patterns(rules.denied_paths, "deniedPaths")?,

@@ -12,7 +12,7 @@ pub struct RoutedTree {
     main: Arc<dyn Tree>,
     /// Absolute paths that mean the first root: as it is, and as the user wrote it.
     main_prefixes: Vec<String>,
-    /// With their absolute paths (no slash at the end, empty for `/`), the longest first.
+    /// By absolute path (no slash at the end, empty for `/`), the longest first; a root may have several.
     others: Vec<(String, Arc<dyn Tree>)>,
 }
 
@@ -45,7 +45,7 @@ impl RoutedTree {
             prefix: "",
         };
         // A `..` that could cross a root's border is left to the first tree, which refuses absolute paths.
-        if !path.starts_with('/') || path.split('/').any(|part| part == "..") {
+        if !path.starts_with('/') || refuse_climbing(path).is_err() {
             return stay(path);
         }
         let main = self
@@ -71,6 +71,17 @@ impl RoutedTree {
     }
 }
 
+fn refuse_climbing(path: &str) -> Result<()> {
+    if !path.starts_with('/') || path.split('/').all(|part| part != "..") {
+        return Ok(());
+    }
+    let message = format!(
+        "path {} is absolute and has \"..\" in it: write it without",
+        quoted(path)
+    );
+    Err(Error::new(ErrorCode::OutsideWorkspace, message).at(path))
+}
+
 /// What follows `prefix` by whole components; `.` for the prefix itself.
 fn below<'a>(path: &'a str, prefix: &str) -> Option<&'a str> {
     let rest = path.strip_prefix(prefix)?;
@@ -84,10 +95,13 @@ fn below<'a>(path: &'a str, prefix: &str) -> Option<&'a str> {
 impl Route<'_> {
     /// A refusal names the path as the caller wrote it.
     fn named<T>(&self, written: &str, answer: Result<T>) -> Result<T> {
-        answer.map_err(|error| Error {
-            message: error.message.replacen(&quoted(&self.path), &quoted(written), 1),
-            path: Some(written.to_owned()),
-            ..error
+        answer.map_err(|error| match refuse_climbing(written) {
+            Err(clearer) if error.code == clearer.code => clearer,
+            _ => Error {
+                message: error.message.replacen(&quoted(&self.path), &quoted(written), 1),
+                path: Some(written.to_owned()),
+                ..error
+            },
         })
     }
 
@@ -158,8 +172,10 @@ impl Tree for RoutedTree {
     }
 
     fn rename(&self, from: &str, to: &str, overwrite: bool) -> Result<()> {
+        refuse_climbing(from)?;
+        refuse_climbing(to)?;
         let (source, target) = (self.route(from), self.route(to));
-        if source.prefix != target.prefix {
+        if !std::ptr::addr_eq(source.tree, target.tree) {
             let message = format!(
                 "{} and {} are in different roots: write the file there and remove it here",
                 quoted(from),
@@ -251,6 +267,17 @@ mod tests {
                 error.message
             );
         }
+    }
+
+    #[test]
+    fn a_root_with_two_names_is_one_root() {
+        let data = memory(&["c"]);
+        let others = vec![("/data".to_owned(), data.clone()), ("/alias".to_owned(), data)];
+        let tree = RoutedTree::new(memory(&["a"]), vec!["/w".to_owned()], others);
+        tree.rename("/alias/c", "/data/d", false).unwrap();
+        assert_eq!(tree.read("/alias/d", 100).unwrap(), b"c");
+        let error = tree.rename("/data/d", "/w/d", false).unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidArgument);
     }
 
     #[test]

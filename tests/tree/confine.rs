@@ -9,11 +9,11 @@ fn ok(text: &str) -> Answer {
 }
 
 /// A ground with links of every kind, and a movable file.
-fn linked() -> Ground {
+pub fn linked() -> Ground {
     linked_on(Ground::new())
 }
 
-fn linked_on(ground: Ground) -> Ground {
+pub fn linked_on(ground: Ground) -> Ground {
     put(&ground.outside.join("secret.txt"), b"OUTSIDE-SECRET\n");
     put(&ground.outside.join("dir/deep.txt"), b"OUTSIDE-SECRET\n");
     ground
@@ -46,7 +46,7 @@ fn linked_on(ground: Ground) -> Ground {
     ground
 }
 
-const LEADS_OUT: [&str; 26] = [
+pub const LEADS_OUT: [&str; 26] = [
     "out-file",
     "out-file-relative",
     "out-dir/secret.txt",
@@ -78,31 +78,45 @@ const LEADS_OUT: [&str; 26] = [
 #[test]
 fn no_operation_follows_a_link_out() {
     for resolver in BOTH {
-        for path in LEADS_OUT {
-            for operation in OPERATIONS {
-                let last_is_link = !path.contains('/') || path == "d/up-and-out";
-                let names_the_link =
-                    ["remove", "remove_all", "rename_from", "rename_over"].contains(&operation);
+        for symlinks in [Symlinks::Inside, Symlinks::Deny] {
+            for (operation, path) in every_operation_on(&LEADS_OUT) {
                 let ground = linked();
-                let tree = ground.tree(resolver);
+                let tree = ground.tree_with(resolver, symlinks);
                 let answer = call(&tree, operation, path);
-                let case = format!("{operation} {path} {resolver:?}");
-                match operation {
-                    _ if last_is_link && names_the_link => assert_eq!(answer, ok(""), "{case}"),
-                    "rename_to" if last_is_link => {
-                        assert_eq!(answer, Answer::Refused(AlreadyExists), "{case}")
-                    }
-                    "stat" if last_is_link => assert_eq!(answer, ok("Some(Symlink)"), "{case}"),
-                    _ => assert_eq!(answer, Answer::Refused(LinkRefused), "{case}"),
-                }
-                let mut left: Vec<_> = walkdir(&ground.outside);
-                left.sort();
-                assert_eq!(left, ["dir", "dir/deep.txt", "secret.txt"], "{case}");
-                let secret = std::fs::read(ground.outside.join("secret.txt")).unwrap();
-                assert_eq!(secret, b"OUTSIDE-SECRET\n", "{case}");
+                let case = format!("{operation} {path} {resolver:?} {symlinks:?}");
+                assert_led_nowhere(&ground, operation, path, &answer, &case);
             }
         }
     }
+}
+
+pub fn every_operation_on(
+    paths: &'static [&'static str],
+) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let on = |path: &&'static str| OPERATIONS.map(|operation| (operation, *path));
+    paths.iter().flat_map(on)
+}
+
+/// What an operation on one of `LEADS_OUT` answers: it may name a link, not go through it.
+pub fn assert_led_nowhere(ground: &Ground, operation: &str, path: &str, answer: &Answer, case: &str) {
+    let last_is_link = !path.contains('/') || path == "d/up-and-out";
+    let names_the_link = ["remove", "remove_all", "rename_from", "rename_over"].contains(&operation);
+    let expected = match operation {
+        _ if last_is_link && names_the_link => ok(""),
+        "rename_to" if last_is_link => Answer::Refused(AlreadyExists),
+        "stat" if last_is_link => ok("Some(Symlink)"),
+        _ => Answer::Refused(LinkRefused),
+    };
+    assert_eq!(*answer, expected, "{case}");
+    assert_outside_untouched(ground, case);
+}
+
+pub fn assert_outside_untouched(ground: &Ground, case: &str) {
+    let mut left: Vec<_> = walkdir(&ground.outside);
+    left.sort();
+    assert_eq!(left, ["dir", "dir/deep.txt", "secret.txt"], "{case}");
+    let secret = std::fs::read(ground.outside.join("secret.txt")).unwrap();
+    assert_eq!(secret, b"OUTSIDE-SECRET\n", "{case}");
 }
 
 fn walkdir(dir: &std::path::Path) -> Vec<String> {
@@ -180,7 +194,7 @@ fn a_listing_through_a_trailing_slash_stays_inside() {
     }
 }
 
-fn inside() -> Ground {
+pub fn inside() -> Ground {
     let ground = Ground::new();
     ground
         .file("movable", "m")
@@ -311,12 +325,15 @@ const FILES: [(&str, &str); 6] = [
 ];
 const DIRS: [&str; 2] = ["empty", "d/sub"];
 
-/// The same calls on all three trees give the same answers and codes.
-#[test]
-fn all_trees_answer_alike() {
+const LONG_NAME: &str = match std::str::from_utf8(&[b'n'; 256]) {
+    Ok(name) => name,
+    Err(_) => "",
+};
+
+/// The same calls on every tree give the same answers and codes.
+pub fn alike() -> Vec<(&'static str, &'static str, Answer)> {
     let refused = |code: ErrorCode| Answer::Refused(code);
-    let long = "n".repeat(256);
-    let cases: Vec<(&str, &str, Answer)> = vec![
+    vec![
         ("read", "d/f", ok("a\r\nb\n")),
         ("read", "./d//./f", ok("a\r\nb\n")),
         ("read", "d\\f", ok("a\r\nb\n")),
@@ -341,8 +358,8 @@ fn all_trees_answer_alike() {
         ("read", "/etc/passwd", refused(OutsideWorkspace)),
         ("read", "C:\\x", refused(InvalidPath)),
         ("read", "a\0b", refused(InvalidPath)),
-        ("read", &long, refused(InvalidPath)),
-        ("write", &long, refused(InvalidPath)),
+        ("read", LONG_NAME, refused(InvalidPath)),
+        ("write", LONG_NAME, refused(InvalidPath)),
         ("write", "new", ok("")),
         ("write", "new/deep/er", ok("")),
         ("write", "g", ok("")),
@@ -446,8 +463,12 @@ fn all_trees_answer_alike() {
         ("walk", "g/", refused(NotDirectory)),
         ("walk", "nope", refused(NotFound)),
         ("walk", "g/x", refused(NotDirectory)),
-    ];
-    for (operation, path, expected) in &cases {
+    ]
+}
+
+#[test]
+fn all_trees_answer_alike() {
+    for (operation, path, expected) in &alike() {
         assert_eq!(
             &call(&memory(&FILES, &DIRS), operation, path),
             expected,
@@ -469,7 +490,7 @@ fn all_trees_answer_alike() {
     }
 }
 
-fn plain() -> Ground {
+pub fn plain() -> Ground {
     let ground = Ground::new();
     for (path, content) in FILES {
         ground.file(path, content);

@@ -64,7 +64,13 @@ fn deny_openat2(errno: u32) {
 #[test]
 fn every_case_holds_with_openat2_denied() {
     for errno in ["ENOSYS", "EPERM"] {
-        for tests in ["confine::", "write::", "special::", "denied::the_denial_is_real"] {
+        for tests in [
+            "confine::",
+            "routed::",
+            "write::",
+            "special::",
+            "denied::the_denial_is_real",
+        ] {
             in_child(tests, &[(ASKED, errno)]);
         }
     }

@@ -5,6 +5,7 @@
 mod confine;
 mod denied;
 mod race;
+mod routed;
 mod second_opinion;
 mod special;
 mod support;

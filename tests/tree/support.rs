@@ -112,6 +112,13 @@ pub fn text(bytes: Vec<u8>) -> String {
 
 /// Every operation, by name, so that a case can be put to all of them.
 pub fn call(tree: &dyn Tree, operation: &str, path: &str) -> Answer {
+    call_below(tree, "", operation, path)
+}
+
+/// As `call`, with every path below `base`: empty, or ending in a slash.
+pub fn call_below(tree: &dyn Tree, base: &str, operation: &str, path: &str) -> Answer {
+    let path = &format!("{base}{path}");
+    let movable = &format!("{base}movable");
     match operation {
         "read" => tree.read(path, 1 << 20).map(text).into(),
         "open_file" => tree.open_file(path).map(|file| file.size()).into(),
@@ -164,9 +171,12 @@ pub fn call(tree: &dyn Tree, operation: &str, path: &str) -> Answer {
             )
             .map(|()| "")
             .into(),
-        "rename_from" => tree.rename(path, "renamed-here", false).map(|()| "").into(),
-        "rename_to" => tree.rename("movable", path, false).map(|()| "").into(),
-        "rename_over" => tree.rename("movable", path, true).map(|()| "").into(),
+        "rename_from" => tree
+            .rename(path, &format!("{base}renamed-here"), false)
+            .map(|()| "")
+            .into(),
+        "rename_to" => tree.rename(movable, path, false).map(|()| "").into(),
+        "rename_over" => tree.rename(movable, path, true).map(|()| "").into(),
         "walk" => tree
             .open_walk(path)
             .map(|start| match start {

@@ -65,6 +65,20 @@ fn more_roots_count_as_inside() {
 }
 
 #[test]
+fn a_root_given_through_a_link_is_inside_by_both_its_names() {
+    let options = PolicyOptions {
+        root: "/w".to_owned(),
+        roots: vec!["/alias".to_owned()],
+        ..mode("coding")
+    };
+    let real = |path: &str| Some(path.replacen("/alias", "/private/real", 1));
+    let policy = Policy::new(options, &real).unwrap();
+    assert_eq!(path(&policy, PathOp::Write, "/alias/x"), Allow);
+    assert_eq!(path(&policy, PathOp::Write, "/private/real/x"), Allow);
+    assert_eq!(path(&policy, PathOp::Write, "/private/other/x"), Deny);
+}
+
+#[test]
 fn without_any_option_the_inside_is_free_the_outside_closed_and_commands_run() {
     let policy = policy(options());
     assert_eq!(path(&policy, PathOp::Write, "x"), Allow);
