@@ -719,11 +719,11 @@ export interface GitToolsOptions {
   readOnly?: boolean;
   /** `true`: a commit runs the repository's hooks, with the rights of your user. Default false. */
   runHooks?: boolean;
-  /** For each run of git, of which a tool call needs up to nine. Default 15,000. */
+  /** For each run of git, of which a tool call needs up to twelve. Default 15,000. */
   timeoutMs?: number;
   /** Characters of a diff; head and tail are kept. Default 50,000. */
   maxOutputChars?: number;
-  /** Per tool: a boolean, or a predicate over the input. Default: none needs approval. */
+  /** Per tool: a boolean, or a predicate over the input. Default: what the policy asks about of the paths that are named. */
   needsApproval?: Partial<Record<'git_status' | 'git_diff' | 'git_commit', boolean | ((input: any) => boolean | Promise<boolean>)>>;
 }
 
@@ -750,8 +750,9 @@ export interface GitCommitResult {
  * {@link GitCommitResult}, on the repository in the workspace's root. `.git` must be a directory there: a worktree's or
  * submodule's `.git` file is refused. Nothing that the repository configures is run: fsmonitor, filters, external diff,
  * textconv, signing, pager, editor, hooks (see `runHooks`); no network; the host's GIT_* variables do not count. A file that
- * needs a filter (Git LFS, git-crypt) may show as changed and is not committed by name. Failures are `GIT_FAILED` and say
- * what to do. Throws `UNSUPPORTED` for anything but a {@link NodeWorkspace}.
+ * needs a filter (Git LFS, git-crypt) may show as changed and is not committed by name. What the policy denies to read is
+ * in no status and no diff, is left out of a commit of a directory, and refuses a commit (`POLICY_DENIED`) that names it, or
+ * of an index that holds a change of it. Other failures are `GIT_FAILED` and say what to do. Throws `UNSUPPORTED` for anything but a {@link NodeWorkspace}.
  */
 export function createGitTools(workspace: NodeWorkspace, options?: GitToolsOptions): Tool[];
 
