@@ -168,6 +168,7 @@ export type ProcessStatus = 'running' | 'exited' | 'killed';
 
 export interface BackgroundProcess {
   id: string;
+  /** As the place counts where it runs, such as a container; 0 when an executor does not tell. */
   pid: number;
   command: string;
   status: ProcessStatus;
@@ -466,6 +467,30 @@ export interface PolicyOptions {
   asks?: 'prompt' | 'deny';
 }
 
+/**
+ * What the policy allows, for an executor that derives mounts and rules from it. Paths are real absolute paths of this
+ * host unless a pattern says otherwise; how patterns are read is said at {@link PolicyOptions}. Without policy options:
+ * reads and writes inside allowed, everything outside denied, commands allowed.
+ */
+export interface PolicySnapshot {
+  /** `null`: none was given. */
+  mode: 'readonly' | 'coding' | 'trusted' | null;
+  /** The workspace's root. */
+  root: string;
+  /** Folders and files outside that may be read: `roots`, and grants without wildcards, which need not exist. */
+  readable: string[];
+  /** The same for writing. */
+  writable: string[];
+  /** `deniedPaths` as written: bare names hold at any depth. They come before everything else. */
+  denied: string[];
+  /** As written, `ops` filled in. The first that matches decides, after `denied`. */
+  pathRules: { pattern: string; action: PolicyAction; ops: ('read' | 'write')[] }[];
+  writeInside: PolicyAction;
+  readOutside: PolicyAction;
+  writeOutside: PolicyAction;
+  shell: PolicyAction | 'none';
+}
+
 /** What {@link NodeWorkspace} and {@link MemoryWorkspace} share: files, commands and the policy over both. */
 export interface Workspace extends WorkspaceFiles, ShellProvider, AsyncDisposable {
   exec(command: string | string[], options?: ExecOptions): Promise<ExecResult>;
@@ -496,8 +521,17 @@ export interface NodeWorkspaceOptions extends PolicyOptions {
   inheritEnv?: string[] | true;
   /** Default `/bin/sh` (`cmd.exe` on Windows). */
   shell?: string;
-  /** `false`: a `.venv` or `venv` at the root is not activated. */
+  /** `false`: a `.venv` or `venv` at the root is not activated. With an `executor` that is the executor's business. */
   venv?: boolean;
+  /**
+   * Runs every command (`exec`, `spawn`, the shell tool) somewhere else, after policy and approval; default: on this host.
+   * It is told the root, the real path of `cwd`, `env` and the policy; one that is not of kind `'host'` gets nothing of
+   * the host's environment but the names in `inheritEnv`. A line runs as `sh -c` there (`shell` names another shell of the
+   * sandbox). Always with a timeout (default 120,000), `killGraceMs` is the executor's own, `leftover: 'keep'` is `UNSUPPORTED`.
+   * File tools and git tools stay on the host. The executor stays yours: `close()` ends what this workspace started in it, and
+   * does not close it, so several workspaces may share one.
+   */
+  executor?: SandboxAdapter;
   limits?: {
     /** Largest file that is read whole or edited. Default 10 MiB. */
     maxFileBytes?: number;
@@ -516,6 +550,12 @@ export interface WorkspaceCapabilities {
    */
   containment: 'cgroup' | 'subreaper' | 'group' | 'none';
   platform: string;
+  /** Where commands run instead. Only with the option `executor`; `containment` then holds for git only. */
+  executor?: {
+    kind: SandboxAdapter['kind'];
+    /** Whether it can keep processes in the background. */
+    spawn: boolean;
+  };
 }
 
 /**
@@ -550,7 +590,8 @@ export class NodeWorkspace implements Workspace, ProcessProvider {
   exec(command: string | string[], options?: ExecOptions): Promise<ExecResult>;
   /**
    * Starts a command that runs on: no timeout, stdin at its end, output kept for {@link readProcessOutput}. It ends
-   * by itself, with {@link killProcess}, with `close()` and with this Node process, also when that is killed.
+   * by itself, with {@link killProcess}, with `close()` and with this Node process, also when that is killed. `UNSUPPORTED`
+   * with an `executor` that has no `spawn`.
    */
   spawn(command: string | string[], options?: SpawnOptions): Promise<BackgroundProcess>;
   /**
@@ -717,7 +758,7 @@ export function createFsTools(fs: FsProvider, options?: FsToolsOptions): Tool[];
 export interface GitToolsOptions {
   /** Only `git_status` and `git_diff`. Default false. */
   readOnly?: boolean;
-  /** `true`: a commit runs the repository's hooks, with the rights of your user. Default false. */
+  /** `true`: a commit runs the repository's hooks, with the rights of your user. Default false. `UNSUPPORTED` with an `executor`. */
   runHooks?: boolean;
   /** For each run of git, of which a tool call needs up to twelve. Default 15,000. */
   timeoutMs?: number;
@@ -1108,6 +1149,35 @@ export interface SandboxRunOptions extends CallOptions {
   onOutput?: ExecOptions['onOutput'];
   /** The directory that is made visible, absolute; `cwd` lies in it. Default: `cwd` itself. */
   root?: string;
+  /** As a workspace's `executor`: what its policy allows. croft's own sandboxes mount `root`, and nothing for it. */
+  policy?: PolicySnapshot;
+}
+
+/** A command that runs on: no timeout, stdin at its end. */
+export interface SandboxSpawnOptions extends Pick<SandboxRunOptions, 'command' | 'args' | 'cwd' | 'env' | 'root' | 'policy'> {
+  /** Ends the start, not what runs: that is `kill`'s. An aborted start rejects, with nothing left. */
+  signal?: AbortSignal | undefined;
+  /** Called with each piece of decoded output as it arrives; the command may be held up by a slow listener. */
+  onOutput: NonNullable<ExecOptions['onOutput']>;
+}
+
+export interface SandboxExit {
+  /** 128 + n when it died of signal n. */
+  exitCode: number;
+  signal?: string;
+  oomKilled?: boolean;
+  /** For the model: which limit of the sandbox explains the end. */
+  hint?: string;
+}
+
+/** What {@link SandboxAdapter.spawn} started. It ends by itself, by `kill`, with the adapter's `close()` and with this process. */
+export interface SandboxProcess {
+  /** As the sandbox counts. */
+  readonly pid?: number;
+  /** Settles after the last output, when nothing of it is left. Waiting for it does not keep Node alive. */
+  readonly exited: Promise<SandboxExit>;
+  /** Ends it and everything it started; resolves when that is gone. Idempotent. */
+  kill(): Promise<void>;
 }
 
 /** As {@link ExecResult}. Resolves for a non-zero exit, a timeout and an abort; rejects when nothing was started. */
@@ -1123,6 +1193,8 @@ export interface SandboxAdapter {
   /** `'host'`: no isolation; commands get the base environment of {@link NodeWorkspaceOptions}. */
   readonly kind: 'host' | 'container' | 'os';
   run(options: SandboxRunOptions): Promise<SandboxResult>;
+  /** Resolves once the command runs; rejects when nothing was started. Without it there are no background processes. */
+  spawn?(options: SandboxSpawnOptions): Promise<SandboxProcess>;
   close?(): Promise<void>;
 }
 
@@ -1155,6 +1227,7 @@ export class SandboxShell implements ShellProvider, AsyncDisposable {
 export class NoopSandbox implements SandboxAdapter, AsyncDisposable {
   readonly kind: 'host';
   run(options: SandboxRunOptions): Promise<SandboxResult>;
+  spawn(options: SandboxSpawnOptions): Promise<SandboxProcess>;
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -1225,6 +1298,11 @@ export class SubprocessSandbox implements SandboxAdapter, AsyncDisposable {
    * `cwd` (or `root`) must exist and be a project's directory: system directories and home directories are refused.
    */
   run(options: SandboxRunOptions): Promise<SandboxResult>;
+  /**
+   * In a container of its own, which lives as long as the command; with `reuse: 'session'` in that of the session, where
+   * other commands reach its ports. `SANDBOX_UNAVAILABLE` with `transport: 'attach'`.
+   */
+  spawn(options: SandboxSpawnOptions): Promise<SandboxProcess>;
   /** Ends every command; when it returns, no container and no network of this sandbox is left. Idempotent. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;

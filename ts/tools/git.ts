@@ -26,6 +26,10 @@ export function createGitTools(workspace: WorkspaceFiles, options: GitToolsOptio
     throw new WorkspaceError('createGitTools needs a NodeWorkspace: git works on a directory on disk', 'UNSUPPORTED');
   }
   const settings = checkOptions('createGitTools', optionsSchema, options);
+  if (settings.runHooks && workspace.capabilities().executor) {
+    // git itself runs on the host, and so would they: out of the sandbox that was asked for.
+    throw new WorkspaceError('createGitTools: runHooks is not possible with an executor: hooks would run on the host. Run git commit in the shell instead', 'UNSUPPORTED');
+  }
   const tools = [statusTool(workspace, settings), diffTool(workspace, settings)];
   const readOnly = settings.readOnly || policyOf(workspace)?.native.offersWrites === false;
   return readOnly ? tools : [...tools, commitTool(workspace, settings)];
