@@ -278,6 +278,8 @@ export interface NativeDiskOptions {
   root: string
   symlinks?: 'inside' | 'deny'
   protect?: Array<string>
+  /** Default true. */
+  fsync?: boolean
   /** JSON, see `policy::PolicyOptions`; without `root`. */
   policy?: string
 }

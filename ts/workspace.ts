@@ -15,6 +15,7 @@ const optionsSchema = z.strictObject({
   root: z.string().min(1, 'expected an existing directory, got an empty string'),
   symlinks: z.enum(['inside', 'deny']).optional(),
   protect: z.array(z.string()).optional(),
+  fsync: z.boolean().optional(),
   roots: z.array(z.string().min(1)).optional(),
   ...policyFields,
   env: z.record(z.string(), z.string()).optional(),
@@ -36,9 +37,9 @@ export class NodeWorkspace extends TreeFiles implements api.Workspace, api.Proce
   constructor(options: api.NodeWorkspaceOptions) {
     const checked = checkOptions('NodeWorkspace', optionsSchema, options);
     checkString('root', checked.root);
-    const { root, symlinks, protect, executor, env, inheritEnv, shell } = checked;
+    const { root, symlinks, protect, fsync, executor, env, inheritEnv, shell } = checked;
     super(
-      callSync(() => NativeTree.disk({ root, symlinks, protect, policy: policyJson(checked) })),
+      callSync(() => NativeTree.disk({ root, symlinks, protect, fsync, policy: policyJson(checked) })),
       checked.limits,
     );
     this.root = this.tree.root ?? root;

@@ -308,6 +308,17 @@ pub struct DiskOptions {
     pub symlinks: Symlinks,
     /// Names protected beside `.git`.
     pub protect: Vec<String>,
+    pub flush: Flush,
+}
+
+/// When the content of a written file is sent to the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Flush {
+    /// Before the name is: after a power cut the name holds all of the new bytes or all of the old.
+    #[default]
+    BeforeRename,
+    /// By the kernel, some time later, unless the write is to be durable.
+    ByKernel,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
