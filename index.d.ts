@@ -496,7 +496,7 @@ export interface Workspace extends WorkspaceFiles, ShellProvider, AsyncDisposabl
   exec(command: string | string[], options?: ExecOptions): Promise<ExecResult>;
   /** Judges a path by its name and by where links lead now. */
   decidePath(path: string, op: 'read' | 'write'): PolicyDecision;
-  /** Judges a line, or an argument list that no shell reads, as it would run in `cwd`. */
+  /** Judges a line, or an argument list that no shell reads, as it would run in `cwd`; paths in it as `decidePath` does. */
   decideCommand(command: string | string[], options?: { cwd?: string }): PolicyDecision;
   /** The `## Workspace` section for a system prompt. It promises nothing that the policy would refuse. */
   instructions(): string;

@@ -201,7 +201,7 @@ pub(super) fn guard_disk(
     let alias = std::path::absolute(&options.root)
         .ok()
         .and_then(|path| text(&path).ok());
-    let policy = Arc::new(read_options(policy, &real, alias.clone())?);
+    let policy = Arc::new(read_options(policy, &real, alias.clone())?.following(crate::tree::follow_links));
     if policy.judges_inside() {
         disk.set_gate(Arc::new(PolicyGate::new(policy.clone(), None)));
     }

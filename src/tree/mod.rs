@@ -6,6 +6,7 @@ mod disk;
 #[cfg(not(unix))]
 #[path = "disk_unsupported.rs"]
 mod disk;
+mod follow;
 mod gate;
 mod gated;
 mod hint;
@@ -14,6 +15,7 @@ mod refusal;
 mod routed;
 
 pub use disk::{DiskTree, Resolver};
+pub use follow::follow_links;
 pub use gate::{Access, Gate, SharedGate};
 pub use gated::GatedTree;
 pub use memory::{MemoryFile, MemoryTree};
