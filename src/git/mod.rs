@@ -7,6 +7,8 @@
 mod commit;
 mod explain;
 #[cfg(unix)]
+mod own;
+#[cfg(unix)]
 mod repository;
 mod settings;
 mod status;

@@ -8,7 +8,7 @@ use crate::process::exec::{Ended, ExecResult};
 use crate::process::host::{Host, ProgramCall};
 use crate::process::output::{CaptureOptions, Keep};
 use crate::text::clip;
-use rustix::fs::{AtFlags, OFlags};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::ffi::{CString, OsString};
 use std::os::fd::AsFd;
@@ -225,11 +225,7 @@ fn check_repository(host: &Host) -> Result<bool> {
         }
         Err(errno) => return refuse(&format!(".git cannot be opened: {errno}")),
     };
-    if rustix::fs::statat(&git, "commondir", AtFlags::SYMLINK_NOFOLLOW).is_ok() {
-        return refuse(
-            ".git/commondir names a repository elsewhere: open the repository's own directory instead",
-        );
-    }
+    super::own::check(git.as_fd())?;
     let user = rustix::process::geteuid().as_raw();
     let is_foreign = [root.as_fd(), git.as_fd()]
         .into_iter()
