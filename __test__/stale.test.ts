@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { isMainThread, parentPort, Worker } from 'node:worker_threads';
 import { createFsTools, NodeWorkspace, WorkspaceError } from 'croft';
 
-const EDITS = Number(process.env['CROFT_STALE_EDITS'] ?? 2000);
+const EDITS = Number(process.env['CROFT_STALE_EDITS'] ?? 10_000);
 const FILES = 3;
 const WRITERS = 4;
 const root = process.env['CROFT_TEST_STALE_ROOT'];
