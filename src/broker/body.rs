@@ -5,7 +5,6 @@ use crate::broker::exchange::Exchange;
 use crate::broker::inject::may_be_trailer;
 use crate::broker::limits::EXPECT_WAIT_MS;
 use crate::broker::scrub::Scrubber;
-use crate::broker::upstream::pool::{Lease, Pool};
 use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -156,7 +155,7 @@ pub struct StreamBody {
     /// says it is empty, and keeps it for one that says nothing.
     bare: bool,
     /// Goes back to the pool when the body has ended.
-    lease: Option<(Arc<Pool>, Lease)>,
+    lease: Option<Box<dyn FnOnce() + Send>>,
 }
 
 struct Scrub {
@@ -171,7 +170,7 @@ impl StreamBody {
         exchange: Arc<Exchange>,
         scrubber: Option<Scrubber>,
         bare: bool,
-        lease: (Arc<Pool>, Lease),
+        lease: Box<dyn FnOnce() + Send>,
     ) -> Box<Self> {
         let scrub = scrubber.map(|scrubber| Scrub {
             scrubber,
@@ -193,11 +192,8 @@ impl StreamBody {
 
     fn end(&mut self) {
         self.exchange.complete();
-        // Answered before the request was sent whole: the connection is busy with the rest.
-        if let Some((pool, lease)) = self.lease.take()
-            && self.exchange.was_sent()
-        {
-            pool.put(lease);
+        if let Some(release) = self.lease.take() {
+            release();
         }
     }
 

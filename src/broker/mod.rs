@@ -23,7 +23,6 @@ pub mod route;
 pub mod rules;
 pub mod runtime;
 pub mod scrub;
-mod seldom;
 pub mod sni;
 pub mod start;
 mod tls;

@@ -11,7 +11,6 @@ mod decide;
 mod gate;
 mod glob;
 mod instructions;
-mod links;
 mod mode;
 mod options;
 mod path_rules;
@@ -66,5 +65,4 @@ pub struct Policy {
     unattended: bool,
     /// Some policy option was given. Without any, commands are not looked at.
     configured: bool,
-    links: links::Links,
 }

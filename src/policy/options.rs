@@ -166,7 +166,6 @@ impl Policy {
             shell_kind: options.shell_kind,
             unattended,
             configured,
-            links: super::links::Links::default(),
             ground,
         };
         policy.settle_shell_default();

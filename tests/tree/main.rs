@@ -9,5 +9,4 @@ mod routed;
 mod second_opinion;
 mod special;
 mod support;
-mod unflushed;
 mod write;

@@ -25,7 +25,7 @@ fn disk(root: &Path, resolver: Resolver, symlinks: Symlinks) -> Arc<dyn Tree> {
     let options = DiskOptions {
         root: root.to_owned(),
         symlinks,
-        ..DiskOptions::default()
+        protect: Vec::new(),
     };
     Arc::new(DiskTree::open_with(&options, resolver).unwrap())
 }

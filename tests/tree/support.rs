@@ -73,7 +73,7 @@ impl Ground {
         let options = DiskOptions {
             root: self.root.clone(),
             symlinks,
-            ..DiskOptions::default()
+            protect: Vec::new(),
         };
         DiskTree::open_with(&options, resolver).unwrap()
     }

@@ -6,7 +6,6 @@ import { policyOf } from '../policy.js';
 import type {
   ExecResult,
   ProcessProvider,
-  SandboxResult,
   ShellProvider,
   ShellToolInput,
   ShellToolOptions,
@@ -129,8 +128,7 @@ async function start(shell: ProcessProvider, input: ShellToolInput, settings: Se
 }
 
 function answer(result: ExecResult, settings: Settings): ShellToolResult {
-  // A sandbox's hint says which of its limits explains the result.
-  const note = [result.note ?? endNote(result), (result as SandboxResult).hint].filter(Boolean).join(' ');
+  const note = result.note ?? endNote(result);
   return {
     exitCode: result.exitCode,
     stdout: readable(result.stdout, settings),

@@ -13,7 +13,6 @@ use crate::broker::policy::Policy;
 use crate::broker::refusal::{Reason, Refusal};
 use crate::broker::resolve::{Checked, Resolver, resolve};
 use crate::broker::route::{Scheme, Target};
-use crate::broker::seldom::Seldom;
 use crate::broker::tls::{Tls, server_name};
 use dial::Transport;
 use hyper::client::conn::http1;
@@ -105,7 +104,7 @@ impl Upstreams {
     }
 
     /// A new connection ready for requests.
-    pub async fn open(&self, target: &Target, key: Key, way: Way) -> Result<Lease, Refusal> {
+    pub async fn open(&self, target: &Target, way: Way) -> Result<Lease, Refusal> {
         let absolute = self
             .proxy_for(&target.host)
             .filter(|_| target.scheme == Scheme::Http);
@@ -134,17 +133,12 @@ impl Upstreams {
         let (sender, connection) = http1::handshake::<_, RequestBody>(TokioIo::new(transport))
             .await
             .map_err(|_| refuse(Reason::UpstreamFailed))?;
-        let closing = Seldom::new(self.closing.clone().cancelled_owned());
-        self.tasks.spawn(async move {
-            tokio::select! {
-                biased;
-                () = closing => {}
-                _ = connection.with_upgrades() => {}
-            }
-        });
+        let closing = self.closing.clone();
+        self.tasks
+            .spawn(async move { closing.run_until_cancelled(connection.with_upgrades()).await });
         let through = absolute.map(|proxy| proxy.authorization.clone());
         Ok(Lease {
-            key,
+            key: Key::of(target),
             sender,
             trusted: way.trusted,
             pooled: false,
@@ -152,7 +146,7 @@ impl Upstreams {
         })
     }
 
-    pub fn reuse(&self, key: &Key) -> Option<Lease> {
-        self.pool.take(key)
+    pub fn reuse(&self, target: &Target) -> Option<Lease> {
+        self.pool.take(&Key::of(target))
     }
 }

@@ -11,16 +11,15 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     scheme: Scheme,
-    authority: HeaderValue,
+    authority: String,
     rule: Option<usize>,
 }
 
 impl Key {
-    /// `authority` is the target's.
-    pub fn of(target: &Target, authority: HeaderValue) -> Self {
+    pub fn of(target: &Target) -> Self {
         Self {
             scheme: target.scheme,
-            authority,
+            authority: target.authority(),
             rule: target.rule.as_ref().map(|rule| rule.id),
         }
     }

@@ -2,7 +2,6 @@
 //! touched by a hunk cannot be matched by another.
 
 use super::hunk::{HunkLine, Newline, Side};
-use memchr::memmem;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -29,11 +28,15 @@ pub(super) struct Image<'t> {
     by_text: OnceCell<HashMap<&'t str, Vec<usize>>>,
 }
 
-/// Each different line as a number, so that looking for a block of lines is a substring search.
+/// Each different line as a number, and where it is: a block of lines is looked for at the places of its rarest
+/// line only, so that a thousand hunks that moved do not read the file a thousand times.
 struct Numbered<'t> {
     numbers: HashMap<(&'t str, bool), u32>,
-    /// The number of each line, in 4 bytes.
-    file: Vec<u8>,
+    /// The number of each line.
+    file: Vec<u32>,
+    /// Where each number is, ascending: those of number `n` are `places[ends[n - 1]..ends[n]]`.
+    places: Vec<u32>,
+    ends: Vec<u32>,
 }
 
 /// A hunk that found its place.
@@ -146,34 +149,22 @@ impl<'t> Image<'t> {
         let numbered = self
             .numbered
             .get_or_init(|| Numbered::new(&self.lines, self.compare));
-        let mut needle = Vec::new();
+        let mut block = Vec::new();
         for line in hunk.iter().filter(|line| line.is_old()) {
             match numbered.numbers.get(&wanted(line, self.compare)) {
-                Some(number) => needle.extend_from_slice(&number.to_le_bytes()),
+                Some(&number) => block.push(number),
                 None => return Box::new(std::iter::empty()),
             }
         }
-        if needle.is_empty() {
+        let rarest = (0..block.len()).min_by_key(|&at| numbered.places_of(block[at]).len());
+        let Some(rarest) = rarest else {
             return Box::new(std::iter::empty());
-        }
-        let count = needle.len() / 4;
-        let mut at = from * 4;
-        Box::new(std::iter::from_fn(move || {
-            // Overlapping places are different places: step by one line.
-            while let Some(found) = numbered
-                .file
-                .get(at..)
-                .and_then(|rest| memmem::find(rest, &needle))
-            {
-                let byte = at + found;
-                let is_line = byte.is_multiple_of(4);
-                at = if is_line { byte + 4 } else { byte + 1 };
-                let start = byte / 4;
-                if is_line && self.is_free(&(start..start + count)) {
-                    return Some(start);
-                }
-            }
-            None
+        };
+        let starts = numbered.places_of(block[rarest]).iter();
+        let starts = starts.filter_map(move |&place| (place as usize).checked_sub(rarest));
+        Box::new(starts.filter(move |&start| {
+            let end = start + block.len();
+            start >= from && numbered.file.get(start..end) == Some(&block[..]) && self.is_free(&(start..end))
         }))
     }
 
@@ -220,13 +211,38 @@ impl<'t> Image<'t> {
 impl<'t> Numbered<'t> {
     fn new(lines: &[&'t str], compare: Compare) -> Self {
         let mut numbers = HashMap::new();
-        let mut file = Vec::with_capacity(lines.len() * 4);
+        let mut file = Vec::with_capacity(lines.len());
         for line in lines {
             let next = numbers.len() as u32;
-            let number: u32 = *numbers.entry(key(line, compare)).or_insert(next);
-            file.extend_from_slice(&number.to_le_bytes());
+            file.push(*numbers.entry(key(line, compare)).or_insert(next));
         }
-        Self { numbers, file }
+        // A counting sort: how many there are of each, where each begins, and each to its place.
+        let mut ends = vec![0_u32; numbers.len()];
+        for &number in &file {
+            ends[number as usize] += 1;
+        }
+        let mut begin = 0;
+        for end in &mut ends {
+            (*end, begin) = (begin, begin + *end);
+        }
+        let mut places = vec![0_u32; file.len()];
+        for (at, &number) in file.iter().enumerate() {
+            let end = &mut ends[number as usize];
+            places[*end as usize] = at as u32;
+            *end += 1;
+        }
+        Self {
+            numbers,
+            file,
+            places,
+            ends,
+        }
+    }
+
+    fn places_of(&self, number: u32) -> &[u32] {
+        let number = number as usize;
+        let begin = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.places[begin as usize..self.ends[number] as usize]
     }
 }
 
