@@ -9,7 +9,7 @@ use std::process::Command;
 use croft::search::{GlobRequest, NeverCancelled, glob};
 use croft::tree::MemoryTree;
 
-const DEFAULT_TREES: u64 = 40;
+const DEFAULT_TREES: u64 = 2000;
 
 /// A small generator with a seed that a failure can name.
 struct Random(u64);

@@ -1,5 +1,9 @@
-//! Generated inputs for the glob compiler, the regex translator and the ignore parser. `PROPTEST_CASES` sets how many.
+//! Generated inputs for the glob compiler, the regex translator and the ignore parser. `PROPTEST_CASES` sets how many;
+//! the ignored tests at the end are the long runs, of `CROFT_FUZZ_SECONDS` each:
+//! `cargo test --no-default-features --lib search::fuzz -- --ignored --test-threads 1 --nocapture`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 
@@ -138,4 +142,57 @@ proptest! {
             prop_assert_eq!(wildmatch(pattern, text, Scope::Path), naive(pattern, text));
         }
     }
+}
+
+const DEFAULT_FUZZ_SECONDS: u64 = 600;
+
+/// Runs the properties in turn, each time from a fresh seed, until the time is over.
+fn for_a_while(target: &str, properties: &[fn()]) {
+    let seconds = std::env::var("CROFT_FUZZ_SECONDS").ok();
+    let seconds = seconds.map_or(DEFAULT_FUZZ_SECONDS, |text| text.parse().unwrap());
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let mut rounds = 0_u64;
+    while Instant::now() < end {
+        for property in properties {
+            property();
+        }
+        rounds += 1;
+    }
+    eprintln!("{target}: clean after {rounds} rounds in {seconds} s");
+}
+
+#[test]
+#[ignore = "ten minutes; run by hand before a release"]
+fn the_glob_compiler_stays_clean() {
+    for_a_while(
+        "glob compiler",
+        &[
+            a_glob_compiles_or_is_refused_and_matches_its_own_spelling,
+            a_directory_above_a_match_is_always_entered,
+        ],
+    );
+}
+
+#[test]
+#[ignore = "ten minutes; run by hand before a release"]
+fn the_regex_translator_stays_clean() {
+    for_a_while(
+        "regex translator",
+        &[
+            a_pattern_is_translated_or_refused_and_lines_agree_with_the_buffer,
+            a_literal_finds_exactly_its_text,
+        ],
+    );
+}
+
+#[test]
+#[ignore = "ten minutes; run by hand before a release"]
+fn the_ignore_parser_stays_clean() {
+    for_a_while(
+        "ignore parser",
+        &[
+            ignore_rules_of_any_bytes_are_read,
+            stars_match_as_if_every_split_were_tried,
+        ],
+    );
 }

@@ -244,10 +244,12 @@ fn expand_paths(pattern: &[char], depth: usize, whole: &str, out: &mut Vec<Vec<c
         return Err(too_many(whole));
     }
     let mut index = 0;
+    let mut name_start = 0;
     while index < pattern.len() {
         if let Some(group) = brace_group(pattern, index) {
             let inside = &pattern[index..group.end];
-            if inside.contains(&'/') || inside.windows(2).any(|pair| pair == ['*', '*']) {
+            let crosses = inside.contains(&'/') || inside.windows(2).any(|pair| pair == ['*', '*']);
+            if crosses || (index == name_start && folder_may_be_left_out(&pattern[index..])) {
                 for alternative in group.alternatives(pattern) {
                     let joined = [&pattern[..index], alternative, &pattern[group.end..]].concat();
                     expand_paths(&joined, depth + 1, whole, out)?;
@@ -255,10 +257,27 @@ fn expand_paths(pattern: &[char], depth: usize, whole: &str, out: &mut Vec<Vec<c
                 return Ok(());
             }
         }
+        if pattern[index] == '/' {
+            name_start = index + 1;
+        }
         index = token_end(pattern, index);
     }
     out.push(pattern.to_vec());
     Ok(())
+}
+
+/// Whether the braces at the start can come to nothing, or to `.`, with a `/` behind them: `src/{lib,}/*` is about
+/// `src/*` too. At the end of a pattern it would be about a directory, which is no result.
+fn folder_may_be_left_out(pattern: &[char]) -> bool {
+    let mut index = 0;
+    while let Some(group) = pattern.get(index).and_then(|_| brace_group(pattern, index)) {
+        let empty = |alternative: &[char]| alternative.is_empty() || alternative == ['.'];
+        if !group.alternatives(pattern).any(empty) {
+            return false;
+        }
+        index = group.end;
+    }
+    pattern.get(index) == Some(&'/')
 }
 
 /// The index behind the escape, class or character at `index`.
@@ -590,6 +609,11 @@ mod tests {
             &["src/x/a.rs", "lib/a.c"],
         ),
         ("{**/a,b}", &["a", "x/a", "b"], &["x/b"]),
+        ("src/{lib,}/*.c", &["src/a.c", "src/lib/a.c"], &["src/x/a.c"]),
+        ("{,src}{,s}/a", &["a", "src/a", "srcs/a", "s/a"], &["x/a"]),
+        ("{.,src}/a", &["a", "src/a"], &["x/a"]),
+        ("src/{lib,}", &["src/lib"], &["src"]),
+        ("*{*,x}", &["a", "ax"], &["a/b"]),
         (
             "src/{a,b}/**/*.{js,ts}",
             &["src/a/x.js", "src/b/c/d.ts"],
