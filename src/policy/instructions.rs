@@ -1,7 +1,8 @@
 //! The `## Workspace` section of a system prompt, made from the policy so that it promises nothing the policy would
 //! refuse: each sentence is chosen by asking the very decision it is about.
 
-use super::path_rules::PathOp;
+use super::offers::{SAMPLE_COMMAND, SAMPLE_FILE, SAMPLE_OUTSIDE, sample_of};
+use super::path_rules::{PathOp, PathRule};
 use super::place::Place;
 use super::{Action, Policy};
 use serde::Deserialize;
@@ -42,12 +43,6 @@ pub(super) enum Promised {
     Run(String),
 }
 
-/// Paths that stand for "anything inside" and "anything outside".
-const SAMPLE_FILE: &str = "croft-sample/notes.txt";
-const SAMPLE_OUTSIDE: &str = "/croft-sample/notes.txt";
-/// A command that no rule names.
-const SAMPLE_COMMAND: &str = "croft-sample-command";
-
 impl Policy {
     pub fn instructions(&self, surroundings: &Surroundings) -> String {
         let mut out = String::from("## Workspace\n\n");
@@ -76,15 +71,6 @@ impl Policy {
         all
     }
 
-    fn path(&self, op: PathOp, path: &str) -> Action {
-        let place = self.ground.locate(path, &Place::root());
-        self.decide_path(op, &place, &place).action
-    }
-
-    fn runs(&self, line: &str) -> Action {
-        self.decide_command(line, ".").action
-    }
-
     fn about_root(&self, surroundings: &Surroundings) -> Statement {
         let links = if surroundings.links_denied {
             "Symbolic links are refused."
@@ -98,7 +84,8 @@ impl Policy {
     }
 
     fn about_writes(&self) -> Vec<Statement> {
-        let writing = self.path(PathOp::Write, SAMPLE_FILE);
+        let writing = self.action_on(PathOp::Write, SAMPLE_FILE);
+        let nowhere = !self.offers_writes();
         let promise = |freely| {
             vec![Promise {
                 what: Promised::Write(SAMPLE_FILE.to_owned()),
@@ -114,9 +101,14 @@ impl Policy {
                 text: "You may propose to create or change files; each change needs approval. Read a file before you edit it.".to_owned(),
                 promises: promise(false),
             },
-            Action::Deny => plain("The workspace is read-only: files cannot be created or changed."),
+            Action::Deny if nowhere => {
+                plain("The workspace is read-only: files cannot be created or changed.")
+            }
+            Action::Deny => plain(
+                "Files cannot be created or changed, except where it says so below. Read a file before you edit it.",
+            ),
         }];
-        if writing < Action::Deny && self.path(PathOp::Write, "tmp/x") < Action::Deny {
+        if writing < Action::Deny && self.action_on(PathOp::Write, "tmp/x") < Action::Deny {
             all.push(Statement {
                 text: "Put temporary files in `tmp/` and clear them away when you are done.".to_owned(),
                 promises: vec![Promise {
@@ -138,8 +130,11 @@ impl Policy {
     }
 
     fn about_outside(&self) -> Vec<Statement> {
-        let read = self.path(PathOp::Read, SAMPLE_OUTSIDE);
-        let write = self.path(PathOp::Write, SAMPLE_OUTSIDE);
+        let read = self.action_on(PathOp::Read, SAMPLE_OUTSIDE);
+        let write = match self.offers_writes() {
+            true => self.action_on(PathOp::Write, SAMPLE_OUTSIDE),
+            false => Action::Deny,
+        };
         let mut promises = Vec::new();
         if read < Action::Deny {
             promises.push(Promise {
@@ -169,17 +164,18 @@ impl Policy {
     /// Grants that are not overruled.
     fn about_grants(&self) -> Vec<Statement> {
         let mut all = Vec::new();
-        for (patterns, op, verb) in [
-            (&self.readable, PathOp::Read, "read"),
-            (&self.writable, PathOp::Write, "read and write"),
-        ] {
-            let named: Vec<&str> = patterns.iter().map(super::PathPattern::source).collect();
-            let held: Vec<&str> = named
-                .into_iter()
-                .filter(|source| !source.contains(['*', '?', '[']))
-                .filter(|source| {
-                    let asked = source.trim_end_matches('/');
-                    self.path(op, asked) == Action::Allow && self.path(PathOp::Read, asked) == Action::Allow
+        let writable = match self.offers_writes() {
+            true => (&self.writable, PathOp::Write, "read and write"),
+            false => (&self.writable, PathOp::Read, "read"),
+        };
+        for (patterns, op, verb) in [(&self.readable, PathOp::Read, "read"), writable] {
+            let held: Vec<(&str, String)> = patterns
+                .iter()
+                .filter(|pattern| !pattern.source().contains('['))
+                .map(|pattern| (pattern.source(), sample_of(pattern)))
+                .filter(|(_, path)| {
+                    self.action_on(op, path) == Action::Allow
+                        && self.action_on(PathOp::Read, path) == Action::Allow
                 })
                 .collect();
             if held.is_empty() {
@@ -187,18 +183,17 @@ impl Policy {
             }
             let promises = held
                 .iter()
-                .map(|source| {
-                    let path = (*source).to_owned();
-                    let what = if op == PathOp::Read {
-                        Promised::Read(path)
-                    } else {
-                        Promised::Write(path)
+                .map(|(_, path)| {
+                    let what = match op {
+                        PathOp::Read => Promised::Read(path.clone()),
+                        PathOp::Write => Promised::Write(path.clone()),
                     };
                     Promise { what, freely: true }
                 })
                 .collect();
+            let names: Vec<&str> = held.iter().map(|(source, _)| *source).collect();
             all.push(Statement {
-                text: format!("You may also {verb}: {}.", list(&held)),
+                text: format!("You may also {verb}: {}.", list(&names)),
                 promises,
             });
         }
@@ -222,22 +217,51 @@ impl Policy {
     fn about_path_rules(&self) -> Vec<Statement> {
         self.path_rules
             .iter()
-            .filter(|rule| rule.action > Action::Allow)
-            .map(|rule| {
-                let verb = match (rule.reads, rule.writes) {
-                    (true, false) => "Reading",
-                    (false, true) => "Writing",
-                    _ => "Using",
+            .flat_map(|rule| {
+                let written = rule.writes && self.offers_writes();
+                let said: &[(PathOp, &str)] = match (rule.reads, written) {
+                    (true, true) => &[(PathOp::Read, "Reading"), (PathOp::Write, "Writing")],
+                    (true, false) => &[(PathOp::Read, "Reading")],
+                    (false, true) => &[(PathOp::Write, "Writing")],
+                    (false, false) => &[],
                 };
-                let unattended_deny = rule.action == Action::Deny || self.unattended;
-                let end = if unattended_deny {
-                    "is not permitted"
-                } else {
-                    "needs approval"
-                };
-                plain(&format!("{verb} `{}` {end}.", rule.pattern.source()))
+                said.iter().map(move |(op, verb)| (rule, *op, *verb))
             })
+            .filter_map(|(rule, op, verb)| self.about_path_rule(rule, op, verb))
             .collect()
+    }
+
+    /// By what is decided about a path that the rule names: an earlier rule or a denial may have the last word.
+    fn about_path_rule(&self, rule: &PathRule, op: PathOp, verb: &str) -> Option<Statement> {
+        let sample = sample_of(&rule.pattern);
+        let source = rule.pattern.source();
+        let text = match self.action_on(op, &sample) {
+            _ if source.contains('[') => return None,
+            Action::Allow => return self.about_allowed(rule, op, &sample),
+            Action::Ask => format!("{verb} `{source}` needs approval."),
+            Action::Deny => return Some(plain(&format!("{verb} `{source}` is not permitted."))),
+        };
+        let what = match op {
+            PathOp::Read => Promised::Read(sample),
+            PathOp::Write => Promised::Write(sample),
+        };
+        Some(Statement {
+            text,
+            promises: vec![Promise { what, freely: false }],
+        })
+    }
+
+    /// A rule that lets files be written where the mode does not.
+    fn about_allowed(&self, rule: &PathRule, op: PathOp, sample: &str) -> Option<Statement> {
+        let place = self.ground.locate(sample, &Place::root());
+        let is_news = op == PathOp::Write && self.judge_default(op, &place).action > Action::Allow;
+        is_news.then(|| Statement {
+            text: format!("Writing `{}` is allowed.", rule.pattern.source()),
+            promises: vec![Promise {
+                what: Promised::Write(sample.to_owned()),
+                freely: true,
+            }],
+        })
     }
 
     fn about_shell(&self, surroundings: &Surroundings) -> Vec<Statement> {
@@ -245,7 +269,7 @@ impl Policy {
             return vec![plain("There is no shell: use the file tools.")];
         }
         let mut all = Vec::new();
-        let default = self.runs(SAMPLE_COMMAND);
+        let default = self.action_of(SAMPLE_COMMAND);
         let promise = |line: &str, freely| Promise {
             what: Promised::Run(line.to_owned()),
             freely,
@@ -259,9 +283,15 @@ impl Policy {
         };
         let free: Vec<&str> = named(Action::Allow)
             .into_iter()
-            .filter(|line| self.runs(line) == Action::Allow)
+            .filter(|line| self.action_of(line) == Action::Allow)
             .collect();
         let free_promises = free.iter().map(|line| promise(line, true)).collect();
+        // A rule may allow what is then not certain enough: `sh` runs what its input holds.
+        let asking: Vec<&str> = [named(Action::Allow), named(Action::Ask)]
+            .concat()
+            .into_iter()
+            .filter(|line| self.action_of(line) == Action::Ask)
+            .collect();
         match default {
             Action::Allow => all.push(Statement {
                 text: "Shell commands run without approval, as far as their paths are allowed.".to_owned(),
@@ -280,28 +310,20 @@ impl Policy {
                     promises,
                 });
             }
-            Action::Deny if free.is_empty() => {
-                all.push(plain(
-                    "The shell runs only what its rules allow, and each of those needs approval.",
-                ));
-            }
-            Action::Deny => all.push(Statement {
-                text: format!("The shell runs only commands that begin with {}.", list(&free)),
-                promises: free_promises,
-            }),
+            Action::Deny => all.push(self.about_few_commands(&free, &asking)),
         }
-        let refused = named(Action::Deny);
+        let refused = match self.unattended {
+            true => [named(Action::Deny), named(Action::Ask)].concat(),
+            false => named(Action::Deny),
+        };
         if !refused.is_empty() && default < Action::Deny {
             all.push(plain(&format!("Never run: {}.", list(&refused))));
         }
-        let asked = named(Action::Ask);
-        if !asked.is_empty() && default == Action::Allow {
-            let verb = if self.unattended {
-                "Never run"
-            } else {
-                "Needs approval"
-            };
-            all.push(plain(&format!("{verb}: {}.", list(&asked))));
+        if !asking.is_empty() && default == Action::Allow {
+            all.push(Statement {
+                text: format!("Needs approval: {}.", list(&asking)),
+                promises: asking.iter().map(|line| promise(line, false)).collect(),
+            });
         }
         all.push(plain("Every command in a line is judged, and the paths it names as well. Write plain commands: what cannot be read with certainty is not run without a person."));
         if surroundings.background {
@@ -318,9 +340,32 @@ impl Policy {
         all
     }
 
+    fn about_few_commands(&self, free: &[&str], asking: &[&str]) -> Statement {
+        let mut parts = Vec::new();
+        if !free.is_empty() {
+            parts.push(format!("commands that begin with {}", list(free)));
+        }
+        if !asking.is_empty() {
+            parts.push(format!("with approval those that begin with {}", list(asking)));
+        }
+        let promise = |lines: &[&str], freely| -> Vec<Promise> {
+            lines
+                .iter()
+                .map(|line| Promise {
+                    what: Promised::Run((*line).to_owned()),
+                    freely,
+                })
+                .collect()
+        };
+        Statement {
+            text: format!("The shell runs only {}.", parts.join(", ")),
+            promises: [promise(free, true), promise(asking, false)].concat(),
+        }
+    }
+
     fn about_packages(&self, surroundings: &Surroundings) -> Option<Statement> {
         let name = surroundings.package_manager.as_deref()?;
-        (self.runs(name) < Action::Deny).then(|| Statement {
+        (self.action_of(name) < Action::Deny).then(|| Statement {
             text: format!("The project uses `{name}`: use it, not another package manager."),
             promises: vec![Promise {
                 what: Promised::Run(name.to_owned()),

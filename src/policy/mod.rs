@@ -12,6 +12,7 @@ mod gate;
 mod glob;
 mod instructions;
 mod mode;
+mod offers;
 mod options;
 mod path_rules;
 mod place;

@@ -107,15 +107,4 @@ impl Policy {
                 .chain(&self.writable)
                 .all(|pattern| !pattern.is_absolute() || pattern.literal_absolute().is_some())
     }
-
-    /// Whether the tool set has writing tools, and whether it has a shell.
-    pub fn offers_writes(&self) -> bool {
-        self.defaults.write_inside < Action::Deny || self.defaults.write_outside < Action::Deny
-    }
-
-    pub fn offers_shell(&self) -> bool {
-        self.defaults.shell.is_some_and(|action| action < Action::Deny)
-            || (self.defaults.shell.is_some()
-                && self.command_rules.iter().any(|rule| rule.action < Action::Deny))
-    }
 }

@@ -21,7 +21,8 @@ struct Route<'a> {
     /// Below that tree's root.
     path: String,
     /// Empty for the first root, whose paths are relative.
-    prefix: &'a str,
+    /// `None`: the first tree, whose paths are shown relative. `Some("")`: the top of the file system.
+    prefix: Option<&'a str>,
 }
 
 impl RoutedTree {
@@ -42,7 +43,7 @@ impl RoutedTree {
         let stay = |path: &str| Route {
             tree: &*self.main,
             path: path.to_owned(),
-            prefix: "",
+            prefix: None,
         };
         // A `..` that could cross a root's border is left to the first tree, which refuses absolute paths.
         if !path.starts_with('/') || refuse_climbing(path).is_err() {
@@ -64,7 +65,7 @@ impl RoutedTree {
             (_, Some((prefix, tree, rest))) => Route {
                 tree: &**tree,
                 path: rest.to_owned(),
-                prefix,
+                prefix: Some(prefix),
             },
             (_, None) => stay(path),
         }
@@ -108,9 +109,10 @@ impl Route<'_> {
     /// A path below this root as the caller may write it.
     fn shown(&self, path: String) -> String {
         match (self.prefix, path.as_str()) {
-            ("", _) => path,
-            (prefix, ".") => prefix.to_owned(),
-            (prefix, path) => format!("{prefix}/{path}"),
+            (None, _) => path,
+            (Some(""), ".") => "/".to_owned(),
+            (Some(prefix), ".") => prefix.to_owned(),
+            (Some(prefix), path) => format!("{prefix}/{path}"),
         }
     }
 }
@@ -297,5 +299,14 @@ mod tests {
             panic!("a folder");
         };
         assert_eq!(path, "/data");
+    }
+
+    #[test]
+    fn what_lies_below_the_top_of_the_file_system_is_shown_absolute() {
+        let others = vec![(String::new(), memory(&["etc/c"]))];
+        let tree = RoutedTree::new(memory(&["a"]), vec!["/w".to_owned()], others);
+        for (asked, shown) in [("/etc/c", "/etc/c"), ("/", "/"), ("/w/a", "a"), ("a", "a")] {
+            assert_eq!(tree.resolved(asked).unwrap(), shown, "{asked}");
+        }
     }
 }
