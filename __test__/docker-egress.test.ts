@@ -1,10 +1,12 @@
 // An allow list in a container, both ways of keeping it: what is on it works, and nothing else does.
 import assert from 'node:assert/strict';
+import { createSocket } from 'node:dgram';
 import { createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { describe, test } from 'node:test';
 import { createCredentialBroker, SubprocessSandbox, type SubprocessSandboxOptions } from 'croft';
 import { upstreamBroker } from './support/docker-cases.js';
+import { eventually } from './support/processes.js';
 import { api, IMAGE, run, TOOLS, uniqueLabel, withEngine, withSandbox } from './support/docker.js';
 
 const WAYS = ['socket', 'network'] as const;
@@ -67,12 +69,47 @@ describe('egress', withEngine, () => {
     const service = createServer((socket) => socket.on('error', () => {}).end('reached'));
     await new Promise<void>((resolve) => service.listen(0, '0.0.0.0', resolve));
     const { port } = service.address() as { port: number };
-    await upstreamBroker('api.example', async (network) => {
-      const { stdout } = await run(`ip -o -4 addr; for host in 127.0.0.1 172.17.0.1 ${hostAddress()}; do nc -w 2 $host ${port} </dev/null; done; true`, { timeoutMs: 60_000 }, { ...network, egress: 'socket' });
-      assert.match(stdout, /^1: lo .*\n$/);
-    });
-    service.close();
+    let heard = 0;
+    const datagrams = createSocket('udp4', () => (heard += 1));
+    await new Promise<void>((resolve) => datagrams.bind(0, '0.0.0.0', resolve));
+    const { port: udpPort } = datagrams.address();
+    const send = `bash -c 'for host in 127.0.0.1 172.17.0.1 ${hostAddress()}; do echo sent >/dev/udp/$host/${udpPort}; done' 2>/dev/null; true`;
+    try {
+      await upstreamBroker('api.example', async (network) => {
+        const { stdout } = await run(`ip -o -4 addr; for host in 127.0.0.1 172.17.0.1 ${hostAddress()}; do nc -w 2 $host ${port} </dev/null; done; true`, { timeoutMs: 60_000 }, { ...network, egress: 'socket' });
+        assert.match(stdout, /^1: lo .*\n$/);
+        await run(send, { timeoutMs: 60_000 }, { ...network, egress: 'socket', image: TOOLS });
+        assert.equal(heard, 0);
+      });
+      // The twin: where the network is open, the very same datagram arrives.
+      await run(send, { timeoutMs: 60_000 }, { network: 'default', image: TOOLS });
+      await eventually('the datagram arrived', () => heard > 0);
+    } finally {
+      service.close();
+      datagrams.close();
+    }
   });
+
+  for (const egress of [...WAYS, 'default'] as const) {
+    test(`another container ${egress === 'default' ? 'answers where the network is open' : 'does not answer, of this sandbox or of another'} (${egress})`, async () => {
+      await upstreamBroker('api.example', async (network) => {
+        const options: Partial<SubprocessSandboxOptions> = egress === 'default' ? { network: 'default' } : { ...network, egress };
+        await withSandbox(async ({ root, sandbox, shell }) => {
+          let output = '';
+          const serve = 'echo served > index.html; ip -o -4 addr | grep -o "inet [0-9.]*"; echo up; exec httpd -f -p 8080';
+          const onOutput = ({ text }: { text: string }): void => void (output += text);
+          const server = await sandbox.spawn({ command: 'sh', args: ['-c', serve], cwd: root, onOutput });
+          await eventually('it is up', () => output.endsWith('up\n'));
+          const addresses = [...output.matchAll(/inet ([\d.]+)/g)].map(([, address]) => address);
+          assert.equal(addresses.length, egress === 'socket' ? 1 : 2, output);
+          const line = addresses.map((address) => `for i in 1 2 3; do printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc -w 2 ${address} 8080 && break; done`).join('; ');
+          const answers = [(await shell.exec(line, { timeoutMs: 60_000 })).stdout, (await run(line, { timeoutMs: 60_000 }, options)).stdout];
+          for (const answer of answers) assert.equal(/served/.test(answer), egress === 'default', answer);
+          await server.kill();
+        }, options);
+      });
+    });
+  }
 
   test('two sandboxes with different lists at once do not see each other', async () => {
     await upstreamBroker('none.example', async (network, port) => {

@@ -18,6 +18,7 @@ function dockerd(): string | undefined {
 export function whyNoPrivateEngine(): string | false {
   if (process.getuid?.() !== 0) return 'needs root, to start a second engine';
   if (!dockerd()) return 'needs dockerd, to start a second engine';
+  if (spawnSync('unshare', ['--net', 'true']).status !== 0) return 'needs unshare and a network namespace, to start a second engine';
   return !existsSync(CONTAINERD) && 'needs containerd, to start a second engine';
 }
 
@@ -32,11 +33,12 @@ export async function privateEngine(t: TestContext): Promise<PrivateEngine> {
   const socketPath = join(folder, 'docker.sock');
   const name = `croft-test-${process.pid}`;
   const flags = ['--host', `unix://${socketPath}`, '--data-root', join(folder, 'data'), '--exec-root', join(folder, 'exec'), '--pidfile', join(folder, 'pid')];
-  // No network of its own: the shared engine's rules must not be touched.
+  // In a network namespace of its own: an engine without a bridge removes docker0 where it finds one, and that would be
+  // the shared engine's.
   const apart = ['--bridge', 'none', '--iptables=false', '--ip6tables=false', '--userland-proxy=false', '--containerd', CONTAINERD, '--containerd-namespace', name, '--containerd-plugins-namespace', `${name}-plugins`];
   let daemon: ChildProcess | undefined;
   const start = async (): Promise<void> => {
-    daemon = spawn(dockerd() ?? '', [...flags, ...apart], { stdio: 'ignore' });
+    daemon = spawn('unshare', ['--net', dockerd() ?? '', ...flags, ...apart], { stdio: 'ignore' });
     const up = async (): Promise<boolean> => (await api('GET', '/_ping', undefined, socketPath).catch(() => undefined))?.status === 200;
     await eventually('the second engine is up', up, 60_000);
   };
