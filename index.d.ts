@@ -168,6 +168,7 @@ export type ProcessStatus = 'running' | 'exited' | 'killed';
 
 export interface BackgroundProcess {
   id: string;
+  /** As the place counts where it runs, such as a container; 0 when an executor does not tell. */
   pid: number;
   command: string;
   status: ProcessStatus;
@@ -466,12 +467,36 @@ export interface PolicyOptions {
   asks?: 'prompt' | 'deny';
 }
 
+/**
+ * What the policy allows, for an executor that derives mounts and rules from it. Paths are real absolute paths of this
+ * host unless a pattern says otherwise; how patterns are read is said at {@link PolicyOptions}. Without policy options:
+ * reads and writes inside allowed, everything outside denied, commands allowed.
+ */
+export interface PolicySnapshot {
+  /** `null`: none was given. */
+  mode: 'readonly' | 'coding' | 'trusted' | null;
+  /** The workspace's root. */
+  root: string;
+  /** Folders and files outside that may be read: `roots`, and grants without wildcards, which need not exist. */
+  readable: string[];
+  /** The same for writing. */
+  writable: string[];
+  /** `deniedPaths` as written: bare names hold at any depth. They come before everything else. */
+  denied: string[];
+  /** As written, `ops` filled in. The first that matches decides, after `denied`. */
+  pathRules: { pattern: string; action: PolicyAction; ops: ('read' | 'write')[] }[];
+  writeInside: PolicyAction;
+  readOutside: PolicyAction;
+  writeOutside: PolicyAction;
+  shell: PolicyAction | 'none';
+}
+
 /** What {@link NodeWorkspace} and {@link MemoryWorkspace} share: files, commands and the policy over both. */
 export interface Workspace extends WorkspaceFiles, ShellProvider, AsyncDisposable {
   exec(command: string | string[], options?: ExecOptions): Promise<ExecResult>;
   /** Judges a path by its name and by where links lead now. */
   decidePath(path: string, op: 'read' | 'write'): PolicyDecision;
-  /** Judges a line, or an argument list that no shell reads, as it would run in `cwd`. */
+  /** Judges a line, or an argument list that no shell reads, as it would run in `cwd`; paths in it as `decidePath` does. */
   decideCommand(command: string | string[], options?: { cwd?: string }): PolicyDecision;
   /** The `## Workspace` section for a system prompt. It promises nothing that the policy would refuse. */
   instructions(): string;
@@ -486,6 +511,12 @@ export interface NodeWorkspaceOptions extends PolicyOptions {
   /** Names that file tools never write, beside `.git`. */
   protect?: string[];
   /**
+   * Default true: what is written reaches the disk before its name does, so that a file survives a power cut whole.
+   * `false`: a write is still atomic for everybody who reads, and about twice as fast, but after a power cut or a crash
+   * of the kernel the file may be empty. For trees that can be made again. A write with `durable` flushes all the same.
+   */
+  fsync?: boolean;
+  /**
    * More directories, reached by absolute path (without `..`) and judged like the inside; where one lies in another the
    * inner one answers. Each must exist. Patches name files of `root` only.
    */
@@ -496,8 +527,17 @@ export interface NodeWorkspaceOptions extends PolicyOptions {
   inheritEnv?: string[] | true;
   /** Default `/bin/sh` (`cmd.exe` on Windows). */
   shell?: string;
-  /** `false`: a `.venv` or `venv` at the root is not activated. */
+  /** `false`: a `.venv` or `venv` at the root is not activated. With an `executor` that is the executor's business. */
   venv?: boolean;
+  /**
+   * Runs every command (`exec`, `spawn`, the shell tool) somewhere else, after policy and approval; default: on this host.
+   * It is told the root, the real path of `cwd`, `env` and the policy; one that is not of kind `'host'` gets nothing of
+   * the host's environment but the names in `inheritEnv`. A line runs as `sh -c` there (`shell` names another shell of the
+   * sandbox). Always with a timeout (default 120,000), `killGraceMs` is the executor's own, `leftover: 'keep'` is `UNSUPPORTED`.
+   * File tools and git tools stay on the host. The executor stays yours: `close()` ends what this workspace started in it, and
+   * does not close it, so several workspaces may share one.
+   */
+  executor?: SandboxAdapter;
   limits?: {
     /** Largest file that is read whole or edited. Default 10 MiB. */
     maxFileBytes?: number;
@@ -516,6 +556,12 @@ export interface WorkspaceCapabilities {
    */
   containment: 'cgroup' | 'subreaper' | 'group' | 'none';
   platform: string;
+  /** Where commands run instead. Only with the option `executor`; `containment` then holds for git only. */
+  executor?: {
+    kind: SandboxAdapter['kind'];
+    /** Whether it can keep processes in the background. */
+    spawn: boolean;
+  };
 }
 
 /**
@@ -550,7 +596,8 @@ export class NodeWorkspace implements Workspace, ProcessProvider {
   exec(command: string | string[], options?: ExecOptions): Promise<ExecResult>;
   /**
    * Starts a command that runs on: no timeout, stdin at its end, output kept for {@link readProcessOutput}. It ends
-   * by itself, with {@link killProcess}, with `close()` and with this Node process, also when that is killed.
+   * by itself, with {@link killProcess}, with `close()` and with this Node process, also when that is killed. `UNSUPPORTED`
+   * with an `executor` that has no `spawn`.
    */
   spawn(command: string | string[], options?: SpawnOptions): Promise<BackgroundProcess>;
   /**
@@ -717,13 +764,13 @@ export function createFsTools(fs: FsProvider, options?: FsToolsOptions): Tool[];
 export interface GitToolsOptions {
   /** Only `git_status` and `git_diff`. Default false. */
   readOnly?: boolean;
-  /** `true`: a commit runs the repository's hooks, with the rights of your user. Default false. */
+  /** `true`: a commit runs the repository's hooks, with the rights of your user. Default false. `UNSUPPORTED` with an `executor`. */
   runHooks?: boolean;
-  /** For each run of git, of which a tool call needs up to nine. Default 15,000. */
+  /** For each run of git, of which a tool call needs up to twelve. Default 15,000. */
   timeoutMs?: number;
   /** Characters of a diff; head and tail are kept. Default 50,000. */
   maxOutputChars?: number;
-  /** Per tool: a boolean, or a predicate over the input. Default: none needs approval. */
+  /** Per tool: a boolean, or a predicate over the input. Default: what the policy asks about of the paths that are named. */
   needsApproval?: Partial<Record<'git_status' | 'git_diff' | 'git_commit', boolean | ((input: any) => boolean | Promise<boolean>)>>;
 }
 
@@ -750,8 +797,9 @@ export interface GitCommitResult {
  * {@link GitCommitResult}, on the repository in the workspace's root. `.git` must be a directory there: a worktree's or
  * submodule's `.git` file is refused. Nothing that the repository configures is run: fsmonitor, filters, external diff,
  * textconv, signing, pager, editor, hooks (see `runHooks`); no network; the host's GIT_* variables do not count. A file that
- * needs a filter (Git LFS, git-crypt) may show as changed and is not committed by name. Failures are `GIT_FAILED` and say
- * what to do. Throws `UNSUPPORTED` for anything but a {@link NodeWorkspace}.
+ * needs a filter (Git LFS, git-crypt) may show as changed and is not committed by name. What the policy denies to read is
+ * in no status and no diff, is left out of a commit of a directory, and refuses a commit (`POLICY_DENIED`) that names it, or
+ * of an index that holds a change of it. Other failures are `GIT_FAILED` and say what to do. Throws `UNSUPPORTED` for anything but a {@link NodeWorkspace}.
  */
 export function createGitTools(workspace: NodeWorkspace, options?: GitToolsOptions): Tool[];
 
@@ -1107,6 +1155,35 @@ export interface SandboxRunOptions extends CallOptions {
   onOutput?: ExecOptions['onOutput'];
   /** The directory that is made visible, absolute; `cwd` lies in it. Default: `cwd` itself. */
   root?: string;
+  /** As a workspace's `executor`: what its policy allows. croft's own sandboxes mount `root`, and nothing for it. */
+  policy?: PolicySnapshot;
+}
+
+/** A command that runs on: no timeout, stdin at its end. */
+export interface SandboxSpawnOptions extends Pick<SandboxRunOptions, 'command' | 'args' | 'cwd' | 'env' | 'root' | 'policy'> {
+  /** Ends the start, not what runs: that is `kill`'s. An aborted start rejects, with nothing left. */
+  signal?: AbortSignal | undefined;
+  /** Called with each piece of decoded output as it arrives; the command may be held up by a slow listener. */
+  onOutput: NonNullable<ExecOptions['onOutput']>;
+}
+
+export interface SandboxExit {
+  /** 128 + n when it died of signal n. */
+  exitCode: number;
+  signal?: string;
+  oomKilled?: boolean;
+  /** For the model: which limit of the sandbox explains the end. */
+  hint?: string;
+}
+
+/** What {@link SandboxAdapter.spawn} started. It ends by itself, by `kill`, with the adapter's `close()` and with this process. */
+export interface SandboxProcess {
+  /** As the sandbox counts. */
+  readonly pid?: number;
+  /** Settles after the last output, when nothing of it is left. Waiting for it does not keep Node alive. */
+  readonly exited: Promise<SandboxExit>;
+  /** Ends it and everything it started; resolves when that is gone. Idempotent. */
+  kill(): Promise<void>;
 }
 
 /** As {@link ExecResult}. Resolves for a non-zero exit, a timeout and an abort; rejects when nothing was started. */
@@ -1122,6 +1199,8 @@ export interface SandboxAdapter {
   /** `'host'`: no isolation; commands get the base environment of {@link NodeWorkspaceOptions}. */
   readonly kind: 'host' | 'container' | 'os';
   run(options: SandboxRunOptions): Promise<SandboxResult>;
+  /** Resolves once the command runs; rejects when nothing was started. Without it there are no background processes. */
+  spawn?(options: SandboxSpawnOptions): Promise<SandboxProcess>;
   close?(): Promise<void>;
 }
 
@@ -1154,6 +1233,7 @@ export class SandboxShell implements ShellProvider, AsyncDisposable {
 export class NoopSandbox implements SandboxAdapter, AsyncDisposable {
   readonly kind: 'host';
   run(options: SandboxRunOptions): Promise<SandboxResult>;
+  spawn(options: SandboxSpawnOptions): Promise<SandboxProcess>;
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -1224,6 +1304,11 @@ export class SubprocessSandbox implements SandboxAdapter, AsyncDisposable {
    * `cwd` (or `root`) must exist and be a project's directory: system directories and home directories are refused.
    */
   run(options: SandboxRunOptions): Promise<SandboxResult>;
+  /**
+   * In a container of its own, which lives as long as the command; with `reuse: 'session'` in that of the session, where
+   * other commands reach its ports. `SANDBOX_UNAVAILABLE` with `transport: 'attach'`.
+   */
+  spawn(options: SandboxSpawnOptions): Promise<SandboxProcess>;
   /** Ends every command; when it returns, no container and no network of this sandbox is left. Idempotent. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;

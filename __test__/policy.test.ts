@@ -133,6 +133,34 @@ test('a link to a denied path, and a link with a denied name, are as denied as t
   });
 });
 
+test('a command that names a link is judged by where it leads, and starts nothing', async () => {
+  await onDisk(async ({ folder, open }) => {
+    const link = (target: string, name: string): void => symlinkSync(target, join(folder, 'ws', name));
+    link('.env', 'innocent');
+    link('secrets', 'dir');
+    link('dir', 'twice');
+    link(join(folder, 'ws/build'), 'absolute');
+    link('.env.not-yet', 'dangling');
+    link('../other', 'out');
+    link('loop', 'loop');
+    mkdirSync(join(folder, 'other'));
+    const trusted = open({ mode: 'trusted', ...DENIED });
+    for (const command of ['cat innocent', 'cat dir/key', 'cat twice/key', 'ls dir', 'cat dir/*', 'cd twice && cat key', 'cat absolute/out/z', 'echo x > dangling', 'cat < innocent', ['cat', 'innocent']]) {
+      assert.equal(trusted.decideCommand(command).action, 'deny', String(command));
+      await assert.rejects(trusted.exec(command), denied, String(command));
+    }
+    await assert.rejects(trusted.exec('ls', { cwd: 'dir' }), denied);
+    assert.equal(trusted.decideCommand('ls', { cwd: 'dir' }).action, 'deny');
+    for (const command of ['cat absolute/log', 'cat a.txt', 'cat loop', 'ls out']) assert.equal(trusted.decideCommand(command).action, 'allow', command);
+    assert.equal((await trusted.exec('cat absolute/log')).stdout, 'needle\n');
+    assert.equal(open({ mode: 'coding' }).decideCommand('ls out').action, 'ask');
+    assert.equal(open({ mode: 'coding', commandRules: [{ pattern: 'ls', action: 'allow' }] }).decideCommand('ls out').action, 'ask');
+    assert.equal(open({ mode: 'coding', commandRules: [{ pattern: 'ls', action: 'allow' }] }).decideCommand('ls absolute').action, 'allow');
+    assert.equal(open({ mode: 'trusted' }).decideCommand('touch out/x').action, 'ask');
+    assert.equal(existsSync(join(folder, 'ws/.env.not-yet')), false);
+  });
+});
+
 test('a grant outside is a root of its own; nothing beside it opens', async () => {
   await onDisk(async ({ folder, open }) => {
     for (const name of ['granted/sub', 'writable', 'other']) mkdirSync(join(folder, name), { recursive: true });

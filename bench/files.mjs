@@ -9,7 +9,10 @@ import { compare } from './measure.mjs';
 const base = process.env.CROFT_BENCH_DIR ?? tmpdir();
 const root = mkdtempSync(join(base, 'croft-bench-'));
 const workspace = new NodeWorkspace({ root });
-const tools = Object.fromEntries(createFsTools(workspace).map((tool) => [tool.name, tool]));
+/** Leaves the flush to the kernel, as the reference without fsync does. */
+const unflushed = new NodeWorkspace({ root, fsync: false });
+const toolsOf = (ws) => Object.fromEntries(createFsTools(ws).map((tool) => [tool.name, tool]));
+const tools = toolsOf(workspace);
 const at = (name) => join(root, name);
 let unique = 0;
 
@@ -56,8 +59,9 @@ async function edit(size, label) {
     writeFileSync(at(name), `${half}${marker[0]}\n${half}`);
     let now = 0;
     const next = () => [marker[now % 2], marker[++now % 2]];
-    await compare(`edit_file ${label} (croft always fsyncs; the reference ${sync ? 'does too' : 'does not'})`, {
-      croft: () => { const [from, to] = next(); return tools.edit_file.execute({ path: name, old_string: from, new_string: to }); },
+    const { edit_file } = sync ? tools : toolsOf(unflushed);
+    await compare(`edit_file ${label}${sync ? '' : ', fsync: false'}`, {
+      croft: () => { const [from, to] = next(); return edit_file.execute({ path: name, old_string: from, new_string: to }); },
       [sync ? 'JS temp+fsync+rename' : 'JS temp+rename']: () => { const [from, to] = next(); return jsEdit(name, from, to, sync); },
     });
   }
@@ -68,8 +72,9 @@ async function write(size, label) {
   const name = `write-${label}.ts`;
   writeFileSync(at(name), content);
   for (const sync of [false, true]) {
-    await compare(`write_file ${label} (croft always fsyncs; the reference ${sync ? 'does too' : 'does not'})`, {
-      croft: () => workspace.writeFile(name, content),
+    const { write_file } = sync ? tools : toolsOf(unflushed);
+    await compare(`write_file ${label}${sync ? '' : ', fsync: false'}`, {
+      croft: () => write_file.execute({ path: name, content }),
       [sync ? 'JS temp+fsync+rename' : 'JS temp+rename']: () => jsReplace(name, content, sync),
     });
   }
@@ -104,5 +109,6 @@ try {
   if (left.length > 0) throw new Error(`left over: ${left}`);
 } finally {
   await workspace.close();
+  await unflushed.close();
   rmSync(root, { recursive: true, force: true });
 }

@@ -3,12 +3,13 @@
 //!   bench_net get PROXY TARGET CONNECTIONS SECONDS      TARGET is what stands in the request line
 //!   bench_net connect PROXY HOST:PORT CONNECTIONS SECONDS
 //!   bench_net tunnel PROXY HOST:PORT MEGABYTES
-//!   bench_net idle PROXY HOST:PORT TUNNELS PID
+//!   bench_net idle PROXY HOST:PORT TUNNELS PIDS
+//!   bench_net sse PROXY TARGET STREAMS SECONDS          how long each event was on its way, in microseconds
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
@@ -20,7 +21,25 @@ fn print(line: String) {
     println!("{line}");
 }
 
-/// Answers each request with 1 KB; `GET /bulk` with zeros until the client leaves.
+fn now_nanos() -> u128 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos()
+}
+
+/// An event every 10 ms that says when it was sent.
+async fn send_events(mut stream: impl AsyncWrite + Unpin) -> std::io::Result<()> {
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nX-Accel-Buffering: no\r\nTransfer-Encoding: chunked\r\n\r\n";
+    stream.write_all(head.as_bytes()).await?;
+    let mut ticks = tokio::time::interval(Duration::from_millis(10));
+    loop {
+        ticks.tick().await;
+        let event = format!("data: {}\n\n", now_nanos());
+        let chunk = format!("{:x}\r\n{event}\r\n", event.len());
+        stream.write_all(chunk.as_bytes()).await?;
+        stream.flush().await?;
+    }
+}
+
+/// Answers each request with 1 KB; `GET /bulk` with zeros, `GET /sse` with events, until the client leaves.
 async fn answer(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
     let reply = [
         format!("HTTP/1.1 200 OK\r\nContent-Length: {BODY_BYTES}\r\n\r\n").into_bytes(),
@@ -33,6 +52,10 @@ async fn answer(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
             if buf.starts_with(b"GET /bulk") {
                 let block = vec![0; 1 << 20];
                 while stream.write_all(&block).await.is_ok() {}
+                return;
+            }
+            if buf.starts_with(b"GET /sse") {
+                let _ = send_events(stream).await;
                 return;
             }
             buf.drain(..end + 4);
@@ -101,15 +124,16 @@ async fn read_head(stream: &mut TcpStream, buf: &mut Vec<u8>) -> usize {
     }
 }
 
+fn request_for(proxy: &str, target: &str) -> String {
+    let host = target
+        .strip_prefix("http://")
+        .map_or(proxy, |rest| rest.split('/').next().unwrap());
+    format!("GET {target} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: bench\r\nAccept: */*\r\n\r\n")
+}
+
 async fn get(args: &[String]) {
     let (connections, seconds): (usize, u64) = (args[2].parse().unwrap(), args[3].parse().unwrap());
-    let host = args[1]
-        .strip_prefix("http://")
-        .map_or(args[0].as_str(), |rest| rest.split('/').next().unwrap());
-    let request = format!(
-        "GET {} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: bench\r\nAccept: */*\r\n\r\n",
-        args[1]
-    );
+    let request = request_for(&args[0], &args[1]);
     let (count, micros) = (
         Arc::new(AtomicU64::new(0)),
         Arc::new(std::sync::Mutex::new(Vec::new())),
@@ -238,8 +262,46 @@ async fn idle(args: &[String]) {
     }
     let after = rss_kib(&args[3]);
     print(format!(
-        "{{\"tunnels\":{count},\"kib\":{}}}",
+        "{{\"tunnels\":{count},\"kib\":{},\"rss\":{after}}}",
         after.saturating_sub(before)
+    ));
+}
+
+/// The delays of one stream's events; however they are framed on the way, each line is whole.
+async fn receive_events(proxy: String, request: String, deadline: Instant) -> Vec<u64> {
+    let mut stream = open(&proxy).await;
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let (mut buf, mut delays) = (Vec::with_capacity(8192), Vec::new());
+    while Instant::now() < deadline {
+        assert_ne!(stream.read_buf(&mut buf).await.unwrap(), 0, "the stream ended");
+        let now = now_nanos();
+        while let Some(end) = buf.windows(2).position(|w| w == b"\n\n") {
+            let text = String::from_utf8_lossy(&buf[..end]);
+            let sent: u128 = text.rsplit("data: ").next().unwrap().parse().unwrap();
+            delays.push(u64::try_from(now.saturating_sub(sent) / 1000).unwrap());
+            buf.drain(..end + 2);
+        }
+    }
+    // The first ones came while the other streams were being opened.
+    delays.split_off(delays.len().min(10))
+}
+
+async fn sse(args: &[String]) {
+    let (streams, seconds): (usize, u64) = (args[2].parse().unwrap(), args[3].parse().unwrap());
+    let deadline = Instant::now() + Duration::from_secs(seconds);
+    let request = request_for(&args[0], &args[1]);
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..streams {
+        tasks.spawn(receive_events(args[0].clone(), request.clone(), deadline));
+    }
+    let mut delays: Vec<u64> = tasks.join_all().await.into_iter().flatten().collect();
+    delays.sort_unstable();
+    print(format!(
+        "{{\"events\":{},\"p50\":{},\"p99\":{},\"max\":{}}}",
+        delays.len(),
+        delays[delays.len() / 2],
+        delays[delays.len() * 99 / 100],
+        delays[delays.len() - 1]
     ));
 }
 
@@ -251,6 +313,7 @@ async fn main() {
         "get" => get(&args[1..]).await,
         "connect" => connect(&args[1..]).await,
         "tunnel" => tunnel(&args[1..]).await,
+        "sse" => sse(&args[1..]).await,
         _ => idle(&args[1..]).await,
     }
 }

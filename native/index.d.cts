@@ -15,6 +15,27 @@ export declare class CancelHandle {
   cancel(): void
 }
 
+/** A background process of a workspace that runs elsewhere: JavaScript pushes its output and tells its end. */
+export declare class NativeAdopted {
+  get id(): string
+  push(text: string): void
+  /** From here on its end counts as ours. */
+  expectEnd(): void
+  /** The first end counts. */
+  finish(exitCode: number): void
+}
+
+/** A command that was started, and the way to end it. */
+export declare class NativeAttended {
+  /** As the place counts where it runs. */
+  get pid(): number
+  /**
+   * Ends it and everything it started; settles once its end was told. Idempotent. The promise keeps Node alive,
+   * which the callbacks do not.
+   */
+  kill(): Promise<void>
+}
+
 export declare class NativeBroker {
   static create(options: NativeBrokerOptions, ask: Ask, withdraw: Withdraw, onEvent?: OnEvent | undefined | null, lookup?: Lookup | undefined | null): NativeBroker
   listen(options: NativeListenOptions): Promise<NativeListener>
@@ -22,6 +43,15 @@ export declare class NativeBroker {
   adopt(fd: number, allow: Array<string>, auth: boolean): Promise<NativeListener>
   stats(): NativeBrokerStats
   close(drainMs: number): Promise<void>
+}
+
+/** Output that somebody else collected, brought within a budget as a command's own is. */
+export declare class NativeCapture {
+  /** `shared_head`: one budget for both streams, of which the first bytes are kept. */
+  constructor(maxBytes: number, sharedHead: boolean)
+  push(stream: 'stdout' | 'stderr', text: string): void
+  /** Once; empty afterwards. */
+  finish(): NativeCaptured
 }
 
 /** The commands of one workspace. */
@@ -34,6 +64,12 @@ export declare class NativeCommands {
   get containment(): 'cgroup' | 'subreaper' | 'group'
   exec(request: NativeExecRequest, cancel?: CancelHandle | undefined | null, onOutput?: OnOutput | undefined | null): Promise<NativeExecResult>
   spawn(request: NativeSpawnRequest, cancel?: CancelHandle | undefined | null): Promise<NativeProcess>
+  /** As `exec` without a timeout; answers once the command runs. Output and end are told. */
+  attend(request: NativeExecRequest, cancel: CancelHandle | undefined | null, onOutput: OnOutput, onExit: OnExit): Promise<NativeAttended>
+  /** Lists a process that runs elsewhere; the caller tells its output and its end. */
+  adopt(pid: number, command: string, maxOutputChars: number): NativeAdopted
+  /** The real absolute path of a confined directory, for an executor: it gets paths, not descriptors. */
+  realDirectory(path: string): Promise<string>
   readOutput(id: string, waitMs: number, cancel?: CancelHandle | undefined | null): Promise<NativeProcessOutput>
   kill(id: string): Promise<NativeProcessOutput>
   list(): Array<NativeProcess>
@@ -82,6 +118,8 @@ export declare class NativePolicy {
 export declare class NativeSandbox {
   constructor(options: NativeSandboxOptions, broker?: NativeBroker | undefined | null)
   run(request: NativeRunRequest, cancel?: CancelHandle | undefined | null, onOutput?: OnOutput | undefined | null): Promise<NativeRunResult>
+  /** As `run`; answers once the command runs. Output and end are told. */
+  spawn(request: NativeRunRequest, cancel: CancelHandle | undefined | null, onOutput: OnOutput, onExit: OnExit): Promise<NativeAttended>
   close(): Promise<void>
 }
 
@@ -137,6 +175,9 @@ export declare function askingPolicy(): NativePolicy
 
 /** The hosts of an allow list as they are compared, or an error for what is none. */
 export declare function checkAllowList(hosts: Array<string>): Array<string>
+
+/** Refuses a name or value that no environment can hold. */
+export declare function checkVariables(env: Record<string, string>): void
 
 export declare function clipText(text: string, maxChars: number): string
 
@@ -200,6 +241,12 @@ export interface NativeBrokerStats {
   upstreamConnections: number
 }
 
+export interface NativeCaptured {
+  stdout: string
+  stderr: string
+  droppedBytes: number
+}
+
 /** How a change of one file is made. */
 export interface NativeChange {
   maxBytes: number
@@ -231,6 +278,8 @@ export interface NativeDiskOptions {
   root: string
   symlinks?: 'inside' | 'deny'
   protect?: Array<string>
+  /** Default true. */
+  fsync?: boolean
   /** JSON, see `policy::PolicyOptions`; without `root`. */
   policy?: string
 }
@@ -286,6 +335,13 @@ export interface NativeExecResult {
   durationMs: number
   note?: string
   containment?: 'cgroup' | 'subreaper' | 'group'
+}
+
+export interface NativeExit {
+  exitCode: number
+  signal?: string
+  oomKilled: boolean
+  hint?: string
 }
 
 /** The commands that a line would start. */
@@ -475,7 +531,8 @@ export interface NativeRunRequest {
   cwd: string
   env: Record<string, string>
   input?: string | Uint8Array
-  timeoutMs: number
+  /** None for what runs on. */
+  timeoutMs?: number
   maxOutputBytes: number
 }
 

@@ -60,7 +60,7 @@ function withReason(error: unknown, signal: AbortSignal): unknown {
   return aborted ? abortError(signal) : error;
 }
 
-function abortError(signal: AbortSignal): WorkspaceError {
+export function abortError(signal: AbortSignal): WorkspaceError {
   return new WorkspaceError('the call was aborted', 'ABORTED', { cause: signal.reason });
 }
 

@@ -81,6 +81,11 @@ export class WorkspacePolicy {
     if (action === 'deny') throw new PermissionDeniedError(reason);
   }
 
+  /** For executors. */
+  snapshot(): api.PolicySnapshot {
+    return callSync(() => JSON.parse(this.native.snapshot()) as api.PolicySnapshot);
+  }
+
   instructions(surroundings: Surroundings): string {
     return callSync(() => this.native.instructions(JSON.stringify(surroundings)));
   }

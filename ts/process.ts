@@ -1,11 +1,11 @@
 /** Commands of a workspace on this host: options in, results out. What runs them is native. */
-import { CancelHandle, NativeCommands, type NativeExecResult, type NativeGitOptions, type NativeTree } from '#native';
+import { CancelHandle, NativeCommands, type NativeAdopted, type NativeAttended, type NativeExit, type NativeExecResult, type NativeGitOptions, type NativeTree } from '#native';
 import { call, callSync, fromNative } from './call.js';
 import { checkContent, checkString, invalid } from './check.js';
 import type * as api from './providers.js';
 
 const MAX_OUTPUT_BYTES = 1024 * 1024;
-const MAX_BACKGROUND_CHARS = 30_000;
+export const MAX_BACKGROUND_CHARS = 30_000;
 const KILL_GRACE_MS = 500;
 const DEFAULT_SHELL = process.platform === 'win32' ? 'cmd.exe' : '/bin/sh';
 
@@ -56,6 +56,27 @@ export class Commands {
       maxOutputChars: checkNumber('maxOutputChars', options.maxOutputChars ?? MAX_BACKGROUND_CHARS),
     };
     return await call((cancel) => this.#native.spawn(request, cancel), options.signal);
+  }
+
+  /** Runs on under the eyes of the caller, who is told its output and its end. */
+  async attend(
+    command: string[],
+    cwd: string,
+    options: Pick<api.SandboxSpawnOptions, 'onOutput' | 'signal'>,
+    onExit: (exit: NativeExit) => void,
+  ): Promise<NativeAttended> {
+    const request = execRequest(command, { cwd, maxOutputBytes: 0 });
+    return await call((cancel) => this.#native.attend(request, cancel, guarded(options.onOutput), onExit), options.signal);
+  }
+
+  /** Lists a process that runs elsewhere. */
+  adopt(pid: number, command: string, maxOutputChars: number): NativeAdopted {
+    return callSync(() => this.#native.adopt(pid, command, maxOutputChars));
+  }
+
+  /** The real absolute path of a confined directory. */
+  async realDirectory(cwd: string | undefined, signal?: AbortSignal): Promise<string> {
+    return await call(() => this.#native.realDirectory(checkCwd(cwd)), signal);
   }
 
   async read(id: string, options: api.CallOptions & { waitMs?: number } = {}): Promise<api.ProcessOutput> {

@@ -5,6 +5,7 @@ use crate::broker::exchange::Exchange;
 use crate::broker::inject::may_be_trailer;
 use crate::broker::limits::EXPECT_WAIT_MS;
 use crate::broker::scrub::Scrubber;
+use crate::broker::upstream::pool::{Lease, Pool};
 use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -155,7 +156,7 @@ pub struct StreamBody {
     /// says it is empty, and keeps it for one that says nothing.
     bare: bool,
     /// Goes back to the pool when the body has ended.
-    lease: Option<Box<dyn FnOnce() + Send>>,
+    lease: Option<(Arc<Pool>, Lease)>,
 }
 
 struct Scrub {
@@ -170,7 +171,7 @@ impl StreamBody {
         exchange: Arc<Exchange>,
         scrubber: Option<Scrubber>,
         bare: bool,
-        lease: Box<dyn FnOnce() + Send>,
+        lease: (Arc<Pool>, Lease),
     ) -> Box<Self> {
         let scrub = scrubber.map(|scrubber| Scrub {
             scrubber,
@@ -192,8 +193,11 @@ impl StreamBody {
 
     fn end(&mut self) {
         self.exchange.complete();
-        if let Some(release) = self.lease.take() {
-            release();
+        // Answered before the request was sent whole: the connection is busy with the rest.
+        if let Some((pool, lease)) = self.lease.take()
+            && self.exchange.was_sent()
+        {
+            pool.put(lease);
         }
     }
 

@@ -20,8 +20,8 @@ pub struct Exchange {
     /// Milliseconds after the start, plus one; 0: not yet.
     sent: AtomicU64,
     finished: AtomicBool,
-    /// Kept only when somebody listens.
-    event: Option<Mutex<Event>>,
+    /// Kept only when somebody listens, until it is reported.
+    event: Mutex<Option<Event>>,
 }
 
 pub fn now_ms() -> u64 {
@@ -40,27 +40,25 @@ impl Exchange {
     ) -> Arc<Self> {
         add(&counters.requests, 1);
         add(&counters.active_requests, 1);
-        let event = sink.as_ref().map(|_| {
-            Mutex::new(Event {
-                kind: if method == "CONNECT" {
-                    Kind::Tunnel
-                } else {
-                    Kind::Request
-                },
-                time_ms: now_ms(),
-                listener: listener.clone(),
-                method: method.to_owned(),
-                host: None,
-                port: None,
-                path: None,
-                allowed: false,
-                injected: false,
-                reason: None,
-                status: 0,
-                bytes_in: 0,
-                bytes_out: 0,
-                duration_ms: 0.0,
-            })
+        let event = sink.as_ref().map(|_| Event {
+            kind: if method == "CONNECT" {
+                Kind::Tunnel
+            } else {
+                Kind::Request
+            },
+            time_ms: now_ms(),
+            listener: listener.clone(),
+            method: method.to_owned(),
+            host: None,
+            port: None,
+            path: None,
+            allowed: false,
+            injected: false,
+            reason: None,
+            status: 0,
+            bytes_in: 0,
+            bytes_out: 0,
+            duration_ms: 0.0,
         });
         Arc::new(Self {
             wire,
@@ -72,13 +70,14 @@ impl Exchange {
             complete: AtomicBool::new(false),
             sent: AtomicU64::new(0),
             finished: AtomicBool::new(false),
-            event,
+            event: Mutex::new(event),
         })
     }
 
     fn note(&self, change: impl FnOnce(&mut Event)) {
-        if let Some(event) = &self.event {
-            change(&mut event.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut event = self.event.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(event) = event.as_mut() {
+            change(event);
         }
     }
 
@@ -98,7 +97,7 @@ impl Exchange {
             event.host = Some(target.host.to_string());
             event.port = Some(target.port);
             if event.kind == Kind::Request {
-                event.path = Some(target.path.split('?').next().unwrap_or("").to_owned());
+                event.path = Some(target.path.path().to_owned());
             }
         });
     }
@@ -187,10 +186,10 @@ impl Exchange {
     }
 
     fn report(&self) {
-        let (Some(event), Some(sink)) = (&self.event, &self.sink) else {
+        let event = self.event.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (Some(mut event), Some(sink)) = (event, &self.sink) else {
             return;
         };
-        let mut event = event.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if !self.complete.load(Ordering::Relaxed) && event.reason.is_none() {
             event.reason = Some(Reason::ClientGone);
         }

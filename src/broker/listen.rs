@@ -10,6 +10,7 @@ use crate::broker::peer::{self, Peer};
 use crate::broker::proxy::serve;
 use crate::broker::refusal::{Reason, Refusal};
 use crate::broker::route::{PATH_PREFIX, Scope, Target};
+use crate::broker::seldom::Seldom;
 use crate::broker::tunnel::Sni;
 use crate::broker::upstream::Upstreams;
 use crate::broker::upstream::dial::{forget_listener, register_listener};
@@ -18,6 +19,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use ipnet::IpNet;
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -310,14 +312,16 @@ impl Connection {
             .serve_connection(TokioIo::new(guard), service)
             .with_upgrades();
         tokio::pin!(http);
+        let mut end = Seldom::new(self.end(local));
+        let mut drain = Seldom::new(self.acceptor.draining.cancelled());
         let mut drained = false;
         loop {
+            let served = poll_fn(|cx| self.wire.during_poll(cx, |cx| http.as_mut().poll(cx)));
             tokio::select! {
                 biased;
-                () = self.closing.cancelled() => return,
-                _ = &mut http => return,
-                () = self.watch(local) => return,
-                () = self.acceptor.draining.cancelled(), if !drained => {
+                () = &mut end => return,
+                _ = served => return,
+                () = &mut drain, if !drained => {
                     drained = true;
                     http.as_mut().graceful_shutdown();
                 }
@@ -325,9 +329,10 @@ impl Connection {
         }
     }
 
-    /// Returns when the connection should end: the client is gone, or nothing has moved for too long.
-    async fn watch(&self, local: SocketAddr) {
+    /// Returns when the connection should end: the listener closes, the client is gone, or nothing has moved for too long.
+    async fn end(&self, local: SocketAddr) {
         tokio::select! {
+            () = self.closing.cancelled() => {}
             () = self.quiet_too_long() => {}
             () = self.peer_gone(local) => {}
         }

@@ -43,7 +43,7 @@ mod tests {
             scheme: Scheme::Https,
             host: Host::Name("api.test".into()),
             port: 443,
-            path: "/".into(),
+            path: http::uri::PathAndQuery::from_static("/"),
             rule: None,
             path_form: true,
         };

@@ -23,6 +23,7 @@ pub mod route;
 pub mod rules;
 pub mod runtime;
 pub mod scrub;
+mod seldom;
 pub mod sni;
 pub mod start;
 mod tls;

@@ -10,10 +10,11 @@ use crate::broker::refusal::{Reason, Refusal};
 use crate::broker::route::{Route, Scheme, Target, route};
 use crate::broker::tunnel;
 use crate::broker::upstream::Way;
-use crate::broker::upstream::pool::Lease;
+use crate::broker::upstream::pool::{Key, Lease};
 use crate::broker::value::{HeaderContext, supply};
 use bytes::Bytes;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::uri::PathAndQuery;
 use http::{Method, Request, Response, StatusCode, Uri, Version, request::Parts};
 use hyper::body::{Body, Incoming};
 use hyper::upgrade::OnUpgrade;
@@ -147,7 +148,9 @@ async fn forward(
     let upstreams = &connection.shared.upstreams;
     let expects = expects_continue(&parts)?;
     let waiting = connection.wire.wait();
-    let mut lease = upstreams.reuse(&target);
+    let authority = HeaderValue::try_from(target.authority()).map_err(|_| Reason::BadHost)?;
+    let key = Key::of(&target, authority.clone());
+    let mut lease = upstreams.reuse(&key);
     let mut way = None;
     if lease.is_none() {
         way = Some(upstreams.find_way(&target.host, target.port).await?);
@@ -163,7 +166,7 @@ async fn forward(
     let accepts_trailers = inject::request(
         &mut parts.headers,
         Outgoing {
-            authority: host_value(&target)?,
+            authority,
             brokered: target.rule.is_some(),
             rule_headers: target.rule.as_ref().map_or(&[], |rule| &rule.names),
             injected,
@@ -190,7 +193,7 @@ async fn forward(
         body: body.0,
     };
     if lease.is_none() {
-        lease = Some(open(connection, &target, way).await?);
+        lease = Some(open(connection, &target, key, way).await?);
     }
     let Some(lease) = lease else {
         return Err(Reason::ConnectFailed.into());
@@ -259,16 +262,12 @@ async fn supply_values(
         host: target.host.to_string(),
         port: target.port,
         method: method.as_str().to_owned(),
-        path: target.path.clone(),
+        path: target.path.to_string(),
     };
     let timeout_ms = connection.shared.timeouts.function_ms;
     supply(&rule.headers, context, timeout_ms)
         .await
         .map_err(|reason| Refusal::about(reason, &target.host))
-}
-
-fn host_value(target: &Target) -> Result<HeaderValue, Reason> {
-    HeaderValue::try_from(target.authority()).map_err(|_| Reason::BadHost)
 }
 
 fn request_body(
@@ -292,13 +291,18 @@ fn request_body(
     )
 }
 
-async fn open(connection: &Connection, target: &Target, way: Option<Way>) -> Result<Lease, Failure> {
+async fn open(
+    connection: &Connection,
+    target: &Target,
+    key: Key,
+    way: Option<Way>,
+) -> Result<Lease, Failure> {
     let upstreams = &connection.shared.upstreams;
     let way = match way {
         Some(way) => way,
         None => upstreams.find_way(&target.host, target.port).await?,
     };
-    upstreams.open(target, way).await.map_err(|refusal| Failure {
+    upstreams.open(target, key, way).await.map_err(|refusal| Failure {
         refusal,
         contacted: true,
     })
@@ -306,7 +310,7 @@ async fn open(connection: &Connection, target: &Target, way: Option<Way>) -> Res
 
 struct Outbound {
     method: Method,
-    path: String,
+    path: PathAndQuery,
     headers: HeaderMap,
     body: RequestBody,
     gate: Option<Arc<ExpectGate>>,
@@ -315,16 +319,17 @@ struct Outbound {
 impl Outbound {
     fn into_request(mut self, target: &Target, lease: &Lease) -> Result<Request<RequestBody>, Reason> {
         let uri = match &lease.through {
-            None => Uri::try_from(self.path),
+            None => Uri::from(self.path),
             Some(authorization) => {
                 if let Some(value) = authorization {
                     self.headers.insert(header::PROXY_AUTHORIZATION, value.clone());
                 }
                 Uri::try_from(format!("http://{}{}", target.authority(), self.path))
+                    .map_err(|_| Reason::BadTarget)?
             }
         };
         let mut request = Request::new(self.body);
-        *request.uri_mut() = uri.map_err(|_| Reason::BadTarget)?;
+        *request.uri_mut() = uri;
         *request.method_mut() = self.method;
         *request.headers_mut() = self.headers;
         if let Some(gate) = self.gate {
@@ -379,7 +384,7 @@ async fn send(
     if unsent.is_none() && again.is_none() {
         return Err(about(Reason::UpstreamFailed));
     }
-    let mut lease = open(connection, target, None)
+    let mut lease = open(connection, target, lease.key, None)
         .await
         .map_err(|failure| failure.refusal)?;
     let request = match (unsent, again) {
@@ -468,13 +473,6 @@ fn pass_back(
     }
     exchange.status(status.as_u16());
     let pool = connection.shared.upstreams.pool.clone();
-    let sent = exchange.clone();
-    let release = Box::new(move || {
-        // Answered before the request was sent whole: the connection is busy with the rest.
-        if sent.was_sent() {
-            pool.put(lease);
-        }
-    });
     let (mut parts, body) = response.into_parts();
     let bare = status == StatusCode::NOT_MODIFIED && parts.headers.contains_key(header::CONTENT_LENGTH);
     parts.version = Version::HTTP_11;
@@ -486,7 +484,7 @@ fn pass_back(
             exchange.clone(),
             back.scrubber,
             bare,
-            release,
+            (pool, lease),
         )),
     ))
 }

@@ -7,6 +7,7 @@ use crate::broker::refusal::{Reason, Refusal};
 use crate::broker::rules::{HostTable, Lookup};
 use crate::broker::token::Token;
 use http::header::{self, HeaderMap};
+use http::uri::PathAndQuery;
 use http::{Method, Version, request::Parts};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -29,14 +30,14 @@ pub struct Target {
     pub host: Host,
     pub port: u16,
     /// Path and query, byte for byte as the client wrote them.
-    pub path: String,
+    pub path: PathAndQuery,
     pub rule: Option<Arc<Rule>>,
     /// It came as `/__broker/<host>/...`.
     pub path_form: bool,
 }
 
 impl Target {
-    /// The value of `Host` and of the pool key: the port only where it is not the scheme's own.
+    /// The value of `Host`, part of the pool key: the port only where it is not the scheme's own.
     pub fn authority(&self) -> String {
         match (self.scheme, self.port) {
             (Scheme::Http, 80) | (Scheme::Https, 443) => self.host.to_string(),
@@ -55,10 +56,10 @@ pub const PATH_PREFIX: &str = "/__broker";
 
 /// Decides. `local` is the listener's end of the connection: its own names are taken from it.
 pub fn route(policy: &Policy, scope: &Scope, local: SocketAddr, parts: &Parts) -> Result<Route, Refusal> {
-    let stated_host = stated_host(parts)?;
+    let stated = stated_host(parts)?;
     if parts.method == Method::CONNECT {
         let authority = parts.uri.authority().ok_or(Reason::ConnectForm)?;
-        let (host, port) = parse_authority(authority.as_str()).map_err(bad_host)?;
+        let (host, port) = parse_target(authority.as_str(), stated)?;
         let port = port.ok_or(Reason::ConnectForm)?;
         check_proxy_token(scope, &parts.headers)?;
         let rule = find(policy, scope, &host, port)?;
@@ -66,24 +67,27 @@ pub fn route(policy: &Policy, scope: &Scope, local: SocketAddr, parts: &Parts) -
             scheme: Scheme::Https,
             host,
             port,
-            path: String::new(),
+            path: PathAndQuery::from_static("/"),
             rule,
             path_form: false,
         }));
     }
-    let path = parts.uri.path_and_query().map_or("/", |p| p.as_str());
     match parts.uri.scheme_str() {
-        None => own_request(policy, scope, local, parts, stated_host, path),
+        None => {
+            let stated = stated.map(parse_authority).transpose().map_err(bad_host)?;
+            let stated = stated.map(|(host, port)| (host, port.unwrap_or(80)));
+            own_request(policy, scope, local, parts, stated)
+        }
         Some(scheme) => {
             let authority = parts.uri.authority().ok_or(Reason::BadTarget)?;
-            let (host, port) = parse_authority(authority.as_str()).map_err(bad_host)?;
+            let (host, port) = parse_target(authority.as_str(), stated)?;
             if scheme == "https" {
                 return Err(Refusal::about(Reason::HttpsTarget, &host));
             }
             let port = port.unwrap_or(80);
             // curl sends even the base URL through the proxy when loopback is not in NO_PROXY.
             if is_own(local, &host, port) {
-                return own_request(policy, scope, local, parts, Some((host, port)), path);
+                return own_request(policy, scope, local, parts, Some((host, port)));
             }
             check_proxy_token(scope, &parts.headers)?;
             forward(
@@ -94,7 +98,7 @@ pub fn route(policy: &Policy, scope: &Scope, local: SocketAddr, parts: &Parts) -
                     scheme: Scheme::Http,
                     host,
                     port,
-                    path: path.into(),
+                    path: absolute_path(parts)?,
                     rule: None,
                     path_form: false,
                 },
@@ -107,8 +111,29 @@ fn bad_host(_: HostError) -> Refusal {
     Reason::BadHost.into()
 }
 
-/// The one `Host` line (the edge has counted). It chooses nothing when the target is absolute; it must be well-formed.
-fn stated_host(parts: &Parts) -> Result<Option<(Host, u16)>, Refusal> {
+/// The target's host. `Host` chooses nothing beside it, but must be well-formed; it mostly says the same.
+fn parse_target(authority: &str, stated: Option<&str>) -> Result<(Host, Option<u16>), Refusal> {
+    if let Some(stated) = stated.filter(|stated| *stated != authority) {
+        parse_authority(stated).map_err(bad_host)?;
+    }
+    parse_authority(authority).map_err(bad_host)
+}
+
+/// `http://api.test` and `http://api.test?x` have no slash of their own.
+fn absolute_path(parts: &Parts) -> Result<PathAndQuery, Refusal> {
+    match parts.uri.path_and_query() {
+        Some(path) if path.as_str().len() > 1 && path.as_str().starts_with('/') => Ok(path.clone()),
+        Some(path) if path.as_str().starts_with('?') => with_slash(path.as_str()),
+        _ => Ok(PathAndQuery::from_static("/")),
+    }
+}
+
+fn with_slash(query: &str) -> Result<PathAndQuery, Refusal> {
+    PathAndQuery::try_from(format!("/{query}")).map_err(|_| Reason::BadTarget.into())
+}
+
+/// The one `Host` line (the edge has counted).
+fn stated_host(parts: &Parts) -> Result<Option<&str>, Refusal> {
     let mut lines = parts.headers.get_all(header::HOST).iter();
     let (first, second) = (lines.next(), lines.next());
     if second.is_some()
@@ -116,10 +141,10 @@ fn stated_host(parts: &Parts) -> Result<Option<(Host, u16)>, Refusal> {
     {
         return Err(Reason::BadRequest.into());
     }
-    let Some(value) = first else { return Ok(None) };
-    let text = value.to_str().map_err(|_| Reason::BadHost)?;
-    let (host, port) = parse_authority(text).map_err(bad_host)?;
-    Ok(Some((host, port.unwrap_or(80))))
+    Ok(first
+        .map(|value| value.to_str())
+        .transpose()
+        .map_err(|_| Reason::BadHost)?)
 }
 
 /// A request to the listener itself. A page in the user's browser can make such requests, so the Host must be ours (DNS
@@ -130,8 +155,8 @@ fn own_request(
     local: SocketAddr,
     parts: &Parts,
     stated_host: Option<(Host, u16)>,
-    path: &str,
 ) -> Result<Route, Refusal> {
+    let path = parts.uri.path_and_query().map_or("/", |p| p.as_str());
     let own = stated_host.is_some_and(|(host, port)| is_own(local, &host, port));
     if !own {
         return Err(Reason::OwnHost.into());
@@ -155,9 +180,9 @@ fn own_request(
     let (authority, path) = rest.split_at(end);
     let (host, port) = parse_authority(authority).map_err(bad_host)?;
     let path = if path.starts_with('/') {
-        path.to_owned()
+        PathAndQuery::try_from(path).map_err(|_| Reason::BadTarget)?
     } else {
-        format!("/{path}")
+        with_slash(path)?
     };
     let target = Target {
         scheme: Scheme::Https,
@@ -295,11 +320,11 @@ mod tests {
         }
         let (parts, ()) = builder.body(()).map_err(|_| (400, "not a request"))?.into_parts();
         match route(&policy, &scope, "127.0.0.1:4000".parse().unwrap(), &parts) {
-            Ok(Route::Forward(t)) => Ok((t.scheme, t.authority(), t.path, t.rule.is_some())),
+            Ok(Route::Forward(t)) => Ok((t.scheme, t.authority(), t.path.to_string(), t.rule.is_some())),
             Ok(Route::Tunnel(t)) => Ok((
                 t.scheme,
                 format!("tunnel {}:{}", t.host, t.port),
-                t.path,
+                t.path.to_string(),
                 t.rule.is_some(),
             )),
             Err(refusal) => Err((refusal.reason.status(), refusal.reason.code())),
@@ -338,7 +363,7 @@ mod tests {
         );
         assert_eq!(
             ask("CONNECT", "free.test:443", &[("host", "api.test")]),
-            Ok((Scheme::Https, "tunnel free.test:443".into(), String::new(), false))
+            Ok((Scheme::Https, "tunnel free.test:443".into(), "/".into(), false))
         );
         for (method, target, status) in [
             ("GET", "http://evil.test/", 403),

@@ -1,6 +1,8 @@
 //! The napi bindings, and nothing else: convert the arguments, call the core, settle the answer.
 //! Failures cross as an error whose reason is `croft:` + JSON (see `failure`); ts/call.ts makes the classes.
 
+#[cfg(unix)]
+mod attended;
 mod broker;
 mod cancel;
 mod change;

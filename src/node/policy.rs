@@ -5,7 +5,7 @@ use super::work::guard;
 use crate::error::{Error, ErrorCode, Result};
 use crate::path::Platform;
 use crate::policy::{Action, PathOp, Place, Policy, PolicyGate, PolicyOptions, Surroundings, Verdict};
-use crate::tree::{DiskOptions, DiskTree, GatedTree, RoutedTree, Symlinks, Tree};
+use crate::tree::{DiskOptions, DiskTree, GatedTree, RoutedTree, Tree};
 use napi::bindgen_prelude::Either;
 use napi_derive::napi;
 use std::path::Path;
@@ -201,14 +201,14 @@ pub(super) fn guard_disk(
     let alias = std::path::absolute(&options.root)
         .ok()
         .and_then(|path| text(&path).ok());
-    let policy = Arc::new(read_options(policy, &real, alias.clone())?);
+    let policy = Arc::new(read_options(policy, &real, alias.clone())?.following(crate::tree::follow_links));
     if policy.judges_inside() {
         disk.set_gate(Arc::new(PolicyGate::new(policy.clone(), None)));
     }
     let disk = Arc::new(disk);
     let mut others = Vec::new();
     for folder in policy.more_roots() {
-        others.extend(open_root(&folder, &policy, options.symlinks, &options.protect)?);
+        others.extend(open_root(&folder, &policy, options)?);
     }
     let mut tree: Arc<dyn Tree> = disk.clone();
     if policy.is_configured() || !others.is_empty() {
@@ -251,12 +251,7 @@ fn read_options(json: Option<&str>, root: &str, alias: Option<String>) -> Result
 
 /// A root of its own, with the same confinement, by each of its names: as it is, and as the user wrote it, which may
 /// lead through a link (`/tmp` on macOS). A grant of a file opens its folder; the policy keeps to the file.
-fn open_root(
-    folder: &str,
-    policy: &Arc<Policy>,
-    symlinks: Symlinks,
-    protect: &[String],
-) -> Result<Vec<(String, Arc<dyn Tree>)>> {
+fn open_root(folder: &str, policy: &Arc<Policy>, like: &DiskOptions) -> Result<Vec<(String, Arc<dyn Tree>)>> {
     let required = policy.requires_root(folder);
     let mut path = Path::new(folder);
     if !required && path.is_file() {
@@ -264,8 +259,7 @@ fn open_root(
     }
     let opened = DiskTree::open(&DiskOptions {
         root: path.to_owned(),
-        symlinks,
-        protect: protect.to_vec(),
+        ..like.clone()
     });
     let mut tree = match opened {
         Ok(tree) => tree,

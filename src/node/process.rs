@@ -1,6 +1,7 @@
 //! Commands, for JavaScript.
 
 use super::CancelHandle;
+use super::attended::{NativeAdopted, NativeAttended, NativeExit, OnExit, attend};
 use super::convert::whole;
 use super::tree::NativeTree;
 use crate::error::{Error, ErrorCode, Result};
@@ -22,6 +23,7 @@ use std::ffi::OsString;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 /// Pieces of live output on their way to JavaScript; more make the command wait.
 pub(super) const LIVE_PIECES: usize = 16;
@@ -139,7 +141,8 @@ impl NativeCommands {
             Ok((directory, normalize(path, Platform::HOST)?))
         });
         let host = Arc::new(Host::new(options, open_directory)?);
-        end_with_environment(env, &host)?;
+        let weak = Arc::downgrade(&host);
+        end_with_environment(env, weak)?;
         Ok(Self { host })
     }
 
@@ -186,6 +189,61 @@ impl NativeCommands {
         env.spawn_future(async move { Ok(host.spawn(call, &token).await?.listed().into()) })
     }
 
+    /// As `exec` without a timeout; answers once the command runs. Output and end are told.
+    #[napi]
+    pub fn attend<'env>(
+        &self,
+        env: &'env Env,
+        request: NativeExecRequest,
+        cancel: Option<&CancelHandle>,
+        on_output: OnOutput,
+        on_exit: OnExit,
+    ) -> napi::Result<PromiseRaw<'env, NativeAttended>> {
+        let mut call = exec_call(request)?;
+        let token = cancel.map(CancelHandle::token).unwrap_or_default();
+        let host = self.host.clone();
+        env.spawn_future(async move {
+            let work = |live, started, kill: CancellationToken| async move {
+                call.started = Some(started);
+                let result = host.exec(call, Some(live), &kill).await?;
+                Ok(NativeExit {
+                    exit_code: result.exit_code,
+                    signal: result.signal,
+                    oom_killed: false,
+                    hint: None,
+                })
+            };
+            Ok(attend(work, on_output, on_exit, token).await?)
+        })
+    }
+
+    /// Lists a process that runs elsewhere; the caller tells its output and its end.
+    #[napi]
+    pub fn adopt(&self, pid: u32, command: String, max_output_chars: f64) -> napi::Result<NativeAdopted> {
+        let max_output_chars = whole("maxOutputChars", max_output_chars, 1)? as usize;
+        Ok(NativeAdopted::new(self.host.adopt(
+            pid,
+            command,
+            max_output_chars,
+        )?))
+    }
+
+    /// The real absolute path of a confined directory, for an executor: it gets paths, not descriptors.
+    #[napi]
+    pub fn real_directory<'env>(
+        &self,
+        env: &'env Env,
+        path: String,
+    ) -> napi::Result<PromiseRaw<'env, String>> {
+        let host = self.host.clone();
+        env.spawn_future(async move {
+            let real = host.real_directory(&path)?;
+            let message = "the directory's path is not UTF-8: an executor cannot be told of it";
+            let real = real.into_os_string().into_string();
+            Ok(real.map_err(|_| Error::new(ErrorCode::InvalidArgument, message).at(&path))?)
+        })
+    }
+
     #[napi]
     pub fn read_output<'env>(
         &self,
@@ -222,27 +280,45 @@ impl NativeCommands {
 }
 
 thread_local! {
-    /// The hosts of this thread's environment; `None` until there was one.
-    static HOSTS: RefCell<Option<Vec<Weak<Host>>>> = const { RefCell::new(None) };
+    /// What runs commands for this thread's environment; `None` until there was one.
+    static RUNNERS: RefCell<Option<Vec<Weak<dyn Runner>>>> = const { RefCell::new(None) };
+}
+
+/// What runs commands, on this host or in a sandbox.
+pub(super) trait Runner: Send + Sync {
+    /// Ends all of them, and waits for none.
+    fn abandon(&self);
+}
+
+impl Runner for Host {
+    fn abandon(&self) {
+        Host::abandon(self);
+    }
+}
+
+impl Runner for crate::sandbox::docker::Sandbox {
+    fn abandon(&self) {
+        crate::sandbox::docker::Sandbox::abandon(self);
+    }
 }
 
 /// A worker that is terminated cannot close its workspaces: their commands end with its environment. One hook for
 /// all, because napi keeps each until the end.
-fn end_with_environment(env: Env, host: &Arc<Host>) -> napi::Result<()> {
-    let first = HOSTS.with_borrow_mut(|hosts| {
-        let first = hosts.is_none();
-        let hosts = hosts.get_or_insert_default();
-        hosts.retain(|host| host.strong_count() > 0);
-        hosts.push(Arc::downgrade(host));
+pub(super) fn end_with_environment(env: Env, runner: Weak<dyn Runner>) -> napi::Result<()> {
+    let first = RUNNERS.with_borrow_mut(|runners| {
+        let first = runners.is_none();
+        let runners = runners.get_or_insert_default();
+        runners.retain(|runner| runner.strong_count() > 0);
+        runners.push(runner);
         first
     });
     if first {
         env.add_env_cleanup_hook((), |()| {
-            let hosts = HOSTS.with_borrow_mut(Option::take).unwrap_or_default();
-            hosts
+            let runners = RUNNERS.with_borrow_mut(Option::take).unwrap_or_default();
+            runners
                 .iter()
                 .filter_map(Weak::upgrade)
-                .for_each(|host| host.abandon());
+                .for_each(|runner| runner.abandon());
         })?;
     }
     Ok(())
@@ -301,6 +377,7 @@ fn exec_call(request: NativeExecRequest) -> Result<ExecCall> {
         } else {
             Leftover::Kill
         },
+        started: None,
     })
 }
 

@@ -1,9 +1,10 @@
 //! Commands in containers, for JavaScript.
 
 use super::CancelHandle;
+use super::attended::{NativeAttended, NativeExit, OnExit, attend};
 use super::broker::NativeBroker;
 use super::convert::whole;
-use super::process::{LIVE_PIECES, NativeExecResult, OnOutput, deliver};
+use super::process::{LIVE_PIECES, NativeExecResult, OnOutput, deliver, end_with_environment};
 use crate::error::{Error, ErrorCode, Result};
 use crate::process::env::inheritable;
 use crate::process::output::{CaptureOptions, Keep};
@@ -19,6 +20,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 #[napi]
 pub struct NativeSandbox {
@@ -58,7 +60,8 @@ pub struct NativeRunRequest {
     pub cwd: String,
     pub env: HashMap<String, String>,
     pub input: Option<Either<String, Uint8Array>>,
-    pub timeout_ms: f64,
+    /// None for what runs on.
+    pub timeout_ms: Option<f64>,
     pub max_output_bytes: f64,
 }
 
@@ -75,6 +78,13 @@ pub fn check_allow_list(hosts: Vec<String>) -> napi::Result<Vec<String>> {
     Ok(check_hosts(&hosts)?)
 }
 
+/// Refuses a name or value that no environment can hold.
+#[napi]
+pub fn check_variables(env: HashMap<String, String>) -> napi::Result<()> {
+    let env: Vec<(String, String)> = env.into_iter().collect();
+    Ok(crate::process::env::validate(&env, "env")?)
+}
+
 /// Whether a list of names to inherit may carry this variable.
 #[napi]
 pub fn is_inheritable(name: String) -> bool {
@@ -84,7 +94,7 @@ pub fn is_inheritable(name: String) -> bool {
 #[napi]
 impl NativeSandbox {
     #[napi(constructor)]
-    pub fn new(options: NativeSandboxOptions, broker: Option<&NativeBroker>) -> napi::Result<Self> {
+    pub fn new(env: Env, options: NativeSandboxOptions, broker: Option<&NativeBroker>) -> napi::Result<Self> {
         let host_env = serde_json::from_str(&options.host_env).map_err(|error| {
             Error::new(
                 ErrorCode::Internal,
@@ -92,9 +102,10 @@ impl NativeSandbox {
             )
         })?;
         let sandbox = Sandbox::new(checked(options)?, broker.map(NativeBroker::shared), host_env);
-        Ok(Self {
-            sandbox: Arc::new(sandbox),
-        })
+        let sandbox = Arc::new(sandbox);
+        let weak = Arc::downgrade(&sandbox);
+        end_with_environment(env, weak)?;
+        Ok(Self { sandbox })
     }
 
     #[napi]
@@ -120,6 +131,36 @@ impl NativeSandbox {
                 }
             };
             Ok(result?.into())
+        })
+    }
+
+    /// As `run`; answers once the command runs. Output and end are told.
+    #[napi]
+    pub fn spawn<'env>(
+        &self,
+        env: &'env Env,
+        request: NativeRunRequest,
+        cancel: Option<&CancelHandle>,
+        on_output: OnOutput,
+        on_exit: OnExit,
+    ) -> napi::Result<PromiseRaw<'env, NativeAttended>> {
+        inside(&request.root, &request.cwd)?;
+        let root = request.root.clone();
+        let mut call = run_call(request)?;
+        let token = cancel.map(CancelHandle::token).unwrap_or_default();
+        let sandbox = self.sandbox.clone();
+        env.spawn_future(async move {
+            let work = |live, started, kill: CancellationToken| async move {
+                call.started = Some(started);
+                let result = sandbox.run(&root, call, Some(live), &kill).await?;
+                Ok(NativeExit {
+                    exit_code: result.exec.exit_code,
+                    signal: result.exec.signal,
+                    oom_killed: result.oom_killed,
+                    hint: result.hint,
+                })
+            };
+            Ok(attend(work, on_output, on_exit, token).await?)
         })
     }
 
@@ -177,12 +218,16 @@ fn run_call(request: NativeRunRequest) -> Result<RunCall> {
             Either::A(text) => text.into_bytes(),
             Either::B(bytes) => bytes.to_vec(),
         }),
-        timeout: Some(Duration::from_millis(whole("timeoutMs", request.timeout_ms, 1)?)),
+        timeout: match request.timeout_ms {
+            Some(milliseconds) => Some(Duration::from_millis(whole("timeoutMs", milliseconds, 1)?)),
+            None => None,
+        },
         capture: CaptureOptions {
             max_bytes: whole("maxOutputBytes", request.max_output_bytes, 0)? as usize,
             shared: false,
             keep: Keep::HeadTail,
         },
+        started: None,
     })
 }
 

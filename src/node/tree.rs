@@ -12,7 +12,9 @@ use crate::text::content_hash::{ContentHasher, content_hash};
 use crate::text::encoding::{self, Encoding};
 use crate::text::overwrite;
 use crate::text::page::{self, PageReader, PageRequest};
-use crate::tree::{DiskOptions, DiskTree, MemoryTree, RemoveOptions, Resolver, Symlinks, Tree, WriteOptions};
+use crate::tree::{
+    DiskOptions, DiskTree, Flush, MemoryTree, RemoveOptions, Resolver, Symlinks, Tree, WriteOptions,
+};
 use napi::bindgen_prelude::{AsyncTask, Buffer, Either, Float64Array, Uint8Array};
 use napi_derive::napi;
 use std::path::PathBuf;
@@ -33,6 +35,8 @@ pub struct NativeDiskOptions {
     #[napi(ts_type = "'inside' | 'deny'")]
     pub symlinks: Option<String>,
     pub protect: Option<Vec<String>>,
+    /// Default true.
+    pub fsync: Option<bool>,
     /// JSON, see `policy::PolicyOptions`; without `root`.
     pub policy: Option<String>,
 }
@@ -87,6 +91,10 @@ impl NativeTree {
             root: PathBuf::from(options.root),
             symlinks,
             protect: options.protect.unwrap_or_default(),
+            flush: match options.fsync {
+                Some(false) => Flush::ByKernel,
+                Some(true) | None => Flush::BeforeRename,
+            },
         };
         let disk = DiskTree::open(&options)?;
         let (guarded, disk) = policy::guard_disk(disk, &options, policy.as_deref())?;

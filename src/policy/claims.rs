@@ -3,7 +3,7 @@
 
 use super::Policy;
 use super::command::{Folders, Piece, Redirect, Simple, Word, written_operands};
-use super::decide::denied;
+use super::decide::{denied, through_link};
 use super::glob::{self, Token};
 use super::path_rules::PathOp;
 use super::place::{Place, is_absolute};
@@ -126,8 +126,8 @@ impl Policy {
             for folder in folders.iter() {
                 let mut found = match self.reading_of(&choice, folder.place.as_ref()) {
                     Spot::None => nothing(),
-                    Spot::At(place) => self.judge(op, &place),
-                    Spot::Pattern { tokens, place } => self.judge_pattern(op, &tokens, &place),
+                    Spot::At(place) => self.judge_with_links(op, &place),
+                    Spot::Pattern { tokens, place } => self.judge_pattern_with_links(op, &tokens, &place),
                     Spot::Somewhere(place) => {
                         let named = self.judge_explicit(op, &place).unwrap_or_else(nothing);
                         named.stricter(self.judge_unknown(op, &choice))
@@ -153,7 +153,8 @@ impl Policy {
         for choice in word.brace_choices() {
             for folder in folders.iter() {
                 let found = match self.reading_of(&choice, folder.place.as_ref()) {
-                    Spot::At(place) | Spot::Somewhere(place) => self.judge_explicit(PathOp::Read, &place),
+                    Spot::At(place) => self.judge_explicit_with_links(PathOp::Read, &place),
+                    Spot::Somewhere(place) => self.judge_explicit(PathOp::Read, &place),
                     Spot::Pattern { tokens, place } => self.met_by(PathOp::Read, &tokens, place.is_inside()),
                     Spot::Unknown | Spot::None => None,
                 };
@@ -200,6 +201,9 @@ impl Policy {
                 .filter(|part| !part.is_empty() && part.len() <= MAX_PATH_BYTES)
             {
                 let place = self.ground.locate(part, folder);
+                if let Some(target) = self.target_of(&place).filter(|target| self.is_off_limits(target)) {
+                    verdict = verdict.stricter(self.judge_target(PathOp::Read, &place, &target));
+                }
                 if let Some(pattern) = self
                     .denied
                     .iter()
@@ -229,14 +233,10 @@ impl Policy {
         if !word.has_wildcard() {
             return Spot::At(place);
         }
-        // `..` is taken by its letters; a quoted wildcard counts as one, which only widens the pattern.
-        let chars: Vec<char> = place.shown().chars().collect();
-        let mut tokens = Vec::with_capacity(chars.len());
-        let mut at = 0;
-        while at < chars.len() {
-            at = glob::push_wild(&chars, at, true, &mut tokens);
+        Spot::Pattern {
+            tokens: wildcards_of(&place),
+            place,
         }
-        Spot::Pattern { tokens, place }
     }
 
     /// The text with `~`, `$HOME` and `$PWD` of the start filled in; wildcards as written.
@@ -275,6 +275,25 @@ impl Policy {
             }
         }
         Spot::Unknown
+    }
+
+    /// The folder before the first wildcard may be a link. A name that only the wildcard meets is not looked up.
+    fn judge_pattern_with_links(&self, op: PathOp, tokens: &[Token], place: &Place) -> Verdict {
+        let verdict = self.judge_pattern(op, tokens, place);
+        let shown = place.shown();
+        let first = shown.find(['*', '?', '[']).unwrap_or(shown.len());
+        let Some(at) = shown[..first].rfind('/').filter(|at| *at > 0) else {
+            return verdict;
+        };
+        let folder = self.ground.locate(&shown[..at], &Place::root());
+        let Some(target) = self.target_of(&folder) else {
+            return verdict;
+        };
+        let led = self
+            .ground
+            .locate(&format!("{}{}", target.shown(), &shown[at..]), &Place::root());
+        let found = self.judge_pattern(op, &wildcards_of(&led), &led);
+        verdict.stricter(through_link(&found, op, folder.shown()))
     }
 
     fn judge_pattern(&self, op: PathOp, tokens: &[Token], place: &Place) -> Verdict {
@@ -343,6 +362,17 @@ enum Spot {
         place: Place,
     },
     Unknown,
+}
+
+/// `..` is taken by its letters; a quoted wildcard counts as one, which only widens the pattern.
+fn wildcards_of(place: &Place) -> Vec<Token> {
+    let chars: Vec<char> = place.shown().chars().collect();
+    let mut tokens = Vec::with_capacity(chars.len());
+    let mut at = 0;
+    while at < chars.len() {
+        at = glob::push_wild(&chars, at, true, &mut tokens);
+    }
+    tokens
 }
 
 fn tokens_shown(tokens: &[Token]) -> String {

@@ -22,16 +22,20 @@ impl Policy {
         let verdict = if resolved == asked {
             verdict
         } else {
-            let target = self.judge(op, resolved);
-            // The target's own path may be one the workspace must not tell.
-            let shown = format!(
-                "{} (through the link {:?})",
-                generic_reason(target.action, op),
-                asked.shown()
-            );
-            verdict.stricter(Verdict::new(target.action, shown))
+            verdict.stricter(self.judge_target(op, asked, resolved))
         };
         self.attended(verdict)
+    }
+
+    /// The place that the link `asked` leads to. Its own path may be one the workspace must not tell.
+    pub(super) fn judge_target(&self, op: PathOp, asked: &Place, target: &Place) -> Verdict {
+        through_link(&self.judge(op, target), op, asked.shown())
+    }
+
+    pub(super) fn is_off_limits(&self, place: &Place) -> bool {
+        self.denied
+            .iter()
+            .any(|pattern| pattern.matches(place, &self.ground))
     }
 
     /// Whether listings, walks and searches may show it at all.
@@ -218,7 +222,7 @@ impl Policy {
         } else {
             Verdict::new(Action::Allow, "every command in it is allowed")
         };
-        verdict = verdict.stricter(self.judge(PathOp::Read, folder));
+        verdict = verdict.stricter(self.judge_with_links(PathOp::Read, folder));
         for item in &reading.items {
             verdict = verdict.stricter(self.judge_item(item, default));
         }
@@ -396,6 +400,17 @@ fn generic_reason(action: Action, op: PathOp) -> &'static str {
         (Action::Deny, PathOp::Read) => "reading the target is not permitted by the workspace policy",
         (Action::Deny, PathOp::Write) => "writing the target is not permitted by the workspace policy",
     }
+}
+
+/// What was found about the place that a link leads to, in words that do not tell the place.
+pub(super) fn through_link(found: &Verdict, op: PathOp, link: &str) -> Verdict {
+    let link = clipped(link);
+    let reason = if found.reason.contains("off limits") {
+        format!("the link {link:?} leads to what is off limits: work without it")
+    } else {
+        format!("{} (through the link {link:?})", generic_reason(found.action, op))
+    };
+    Verdict::new(found.action, reason)
 }
 
 pub(super) fn denied(path: &str, pattern: &str) -> Verdict {

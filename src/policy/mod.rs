@@ -11,6 +11,7 @@ mod decide;
 mod gate;
 mod glob;
 mod instructions;
+mod links;
 mod mode;
 mod offers;
 mod options;
@@ -66,4 +67,5 @@ pub struct Policy {
     unattended: bool,
     /// Some policy option was given. Without any, commands are not looked at.
     configured: bool,
+    links: links::Links,
 }

@@ -166,6 +166,7 @@ impl Policy {
             shell_kind: options.shell_kind,
             unattended,
             configured,
+            links: super::links::Links::default(),
             ground,
         };
         policy.settle_shell_default();

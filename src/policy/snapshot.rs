@@ -1,7 +1,16 @@
 //! What the policy allows, as data for an executor that derives mounts and rules from it.
 
+use super::path_rules::PathRule;
 use super::{Action, Policy};
 use serde::Serialize;
+
+/// A rule as it was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RuleSnapshot {
+    pub pattern: String,
+    pub action: &'static str,
+    pub ops: Vec<&'static str>,
+}
 
 /// Absolute paths are host paths: for executors, never for messages.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -14,11 +23,25 @@ pub struct PolicySnapshot {
     pub writable: Vec<String>,
     /// As written; absolute ones and names hold outside too.
     pub denied: Vec<String>,
+    pub path_rules: Vec<RuleSnapshot>,
     pub write_inside: &'static str,
     pub read_outside: &'static str,
     pub write_outside: &'static str,
     /// An action, or `none`.
     pub shell: &'static str,
+}
+
+fn rule(rule: &PathRule) -> RuleSnapshot {
+    let ops = [("read", rule.reads), ("write", rule.writes)];
+    RuleSnapshot {
+        pattern: rule.pattern.source().to_owned(),
+        action: rule.action.as_str(),
+        ops: ops
+            .iter()
+            .filter(|(_, applies)| *applies)
+            .map(|(op, _)| *op)
+            .collect(),
+    }
 }
 
 impl Policy {
@@ -45,6 +68,7 @@ impl Policy {
                 .iter()
                 .map(|pattern| pattern.source().to_owned())
                 .collect(),
+            path_rules: self.path_rules.iter().map(rule).collect(),
             write_inside: self.defaults.write_inside.as_str(),
             read_outside: self.defaults.read_outside.as_str(),
             write_outside: self.defaults.write_outside.as_str(),

@@ -81,15 +81,19 @@ impl Process {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn push(&self, text: &str) {
+    pub fn push(&self, text: &str) {
         if !text.is_empty() {
             self.state().output.push(text);
             self.changed.send_modify(|count| *count += 1);
         }
     }
 
-    pub(super) fn finish(&self, exit_code: i32) {
+    /// The first end counts.
+    pub fn finish(&self, exit_code: i32) {
         let mut state = self.state();
+        if state.status != Status::Running {
+            return;
+        }
         state.status = if self.kill.is_cancelled() {
             Status::Killed
         } else {
@@ -159,10 +163,17 @@ impl Background {
         grace: Duration,
         exit_code: Option<i32>,
     ) -> Arc<Process> {
+        let process = self.adopt(running.pid, command, max_output_chars);
+        tokio::spawn(pump::run(running, process.clone(), grace, exit_code));
+        process
+    }
+
+    /// Lists a process that somebody else looks after: who pushes its output, heeds `kill` and tells its end.
+    pub fn adopt(&self, pid: u32, command: String, max_output_chars: usize) -> Arc<Process> {
         let mut processes = self.processes();
         let process = Arc::new(Process {
             id: fresh_id(&processes),
-            pid: running.pid,
+            pid,
             command,
             state: Mutex::new(State {
                 output: Newest::new(max_output_chars),
@@ -175,7 +186,6 @@ impl Background {
         });
         forget_oldest(&mut processes);
         processes.push(process.clone());
-        tokio::spawn(pump::run(running, process.clone(), grace, exit_code));
         process
     }
 

@@ -3,7 +3,7 @@
 
 use super::background::{Background, Listed, Process, ReadOutput};
 use super::env::{self, EnvRequest, Inherit, Variables};
-use super::exec::{self, CommandLine, Ended, ExecRequest, ExecResult, LiveOutput};
+use super::exec::{self, CommandLine, Ended, ExecRequest, ExecResult, LiveOutput, Started};
 use super::output::CaptureOptions;
 use super::ready::Ready;
 use super::start::{self, Spec};
@@ -11,7 +11,7 @@ use super::{cgroup, venv};
 use crate::error::{Error, ErrorCode, Result};
 use croft_exec::wire::{Containment, Leftover};
 use std::ffi::{CString, OsString};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,6 +56,7 @@ pub struct ExecCall {
     pub kill_grace: Duration,
     pub capture: CaptureOptions,
     pub leftover: Leftover,
+    pub started: Option<Started>,
 }
 
 pub struct SpawnCall {
@@ -127,6 +128,7 @@ impl Host {
             capture: call.capture,
             leftover: Leftover::Kill,
             limits: Vec::new(),
+            started: None,
         };
         let token = self.closing.child_token();
         let running = self.calls.track_future(async {
@@ -176,6 +178,7 @@ impl Host {
             capture: call.capture,
             leftover: call.leftover,
             limits: Vec::new(),
+            started: call.started,
         };
         let start = |spec| start::start(spec, Some(&self.ready));
         let running = exec::exec_by(start, request, live, &token);
@@ -240,6 +243,27 @@ impl Host {
             process.kill.cancel();
         }
         Ok(process)
+    }
+
+    /// A process of somebody else's, such as one in a container, becomes one of this workspace's.
+    pub fn adopt(&self, pid: u32, command: String, max_output_chars: usize) -> Result<Arc<Process>> {
+        self.check_open()?;
+        Ok(self.background.adopt(pid, command, max_output_chars))
+    }
+
+    /// Where a confined directory really is, for who takes paths only.
+    pub fn real_directory(&self, path: &str) -> Result<PathBuf> {
+        self.check_open()?;
+        let (directory, below) = (self.open_directory)(path)?;
+        let real = if cfg!(target_os = "linux") {
+            std::fs::read_link(format!("/proc/self/fd/{}", directory.as_raw_fd()))
+        } else {
+            self.options.root.join(below).canonicalize()
+        };
+        real.map_err(|error| {
+            let message = format!("cwd \"{path}\" could not be looked up: {error}");
+            Error::new(ErrorCode::Io, message).at(path)
+        })
     }
 
     pub async fn read(&self, id: &str, wait: Duration, cancel: &CancellationToken) -> Result<ReadOutput> {

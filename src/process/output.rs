@@ -207,7 +207,7 @@ pub struct Capture {
     parts: [Part; 2],
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Captured {
     pub stdout: String,
     pub stderr: String,

@@ -6,6 +6,7 @@ mod disk;
 #[cfg(not(unix))]
 #[path = "disk_unsupported.rs"]
 mod disk;
+mod follow;
 mod gate;
 mod gated;
 mod hint;
@@ -14,6 +15,7 @@ mod refusal;
 mod routed;
 
 pub use disk::{DiskTree, Resolver};
+pub use follow::follow_links;
 pub use gate::{Access, Gate, SharedGate};
 pub use gated::GatedTree;
 pub use memory::{MemoryFile, MemoryTree};
@@ -308,6 +310,17 @@ pub struct DiskOptions {
     pub symlinks: Symlinks,
     /// Names protected beside `.git`.
     pub protect: Vec<String>,
+    pub flush: Flush,
+}
+
+/// When the content of a written file is sent to the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Flush {
+    /// Before the name is: after a power cut the name holds all of the new bytes or all of the old.
+    #[default]
+    BeforeRename,
+    /// By the kernel, some time later, unless the write is to be durable.
+    ByKernel,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

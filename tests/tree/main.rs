@@ -9,4 +9,5 @@ mod routed;
 mod second_opinion;
 mod special;
 mod support;
+mod unflushed;
 mod write;

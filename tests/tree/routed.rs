@@ -25,7 +25,7 @@ fn disk(root: &Path, resolver: Resolver, symlinks: Symlinks) -> Arc<dyn Tree> {
     let options = DiskOptions {
         root: root.to_owned(),
         symlinks,
-        protect: Vec::new(),
+        ..DiskOptions::default()
     };
     Arc::new(DiskTree::open_with(&options, resolver).unwrap())
 }

@@ -73,7 +73,7 @@ impl Ground {
         let options = DiskOptions {
             root: self.root.clone(),
             symlinks,
-            protect: Vec::new(),
+            ..DiskOptions::default()
         };
         DiskTree::open_with(&options, resolver).unwrap()
     }

@@ -1,12 +1,12 @@
 /** Commands in Docker containers: options in, results out. The containers are native business. */
-import { CancelHandle, checkAllowList, NativeBroker, NativeSandbox } from '#native';
+import { CancelHandle, checkAllowList, NativeBroker, NativeSandbox, type NativeExit } from '#native';
 import { z } from 'zod';
-import { callSync, fromNative } from '../call.js';
+import { call, callSync, fromNative } from '../call.js';
 import { checkOptions, checkString, invalid } from '../check.js';
 import { WorkspaceError } from '../errors.js';
 import { execResult, guarded } from '../process.js';
 import type * as api from '../providers.js';
-import { checkRun, DEFAULT_TIMEOUT_MS } from './adapter.js';
+import { checkProgram, checkRun, DEFAULT_TIMEOUT_MS, sandboxExit, sandboxProcess } from './adapter.js';
 
 const name = z.string().min(1, 'must not be empty');
 const record = z.record(z.string(), z.string());
@@ -71,6 +71,15 @@ export class SubprocessSandbox implements api.SandboxAdapter, AsyncDisposable {
     } finally {
       signal?.removeEventListener('abort', onAbort);
     }
+  }
+
+  async spawn(options: api.SandboxSpawnOptions): Promise<api.SandboxProcess> {
+    const request = { ...checkProgram(options), maxOutputBytes: 0 };
+    const onOutput = guarded(options.onOutput);
+    let onExit: (exit: api.SandboxExit) => void = () => {};
+    const exited = new Promise<api.SandboxExit>((resolve) => (onExit = resolve));
+    const start = (cancel: CancelHandle | null) => this.#native.spawn(request, cancel, onOutput, (exit: NativeExit) => onExit(sandboxExit(exit)));
+    return sandboxProcess(await call(start, options.signal), exited);
   }
 
   close(): Promise<void> {

@@ -5,7 +5,7 @@ import { callSync } from '../call.js';
 import { WorkspaceClosedError } from '../errors.js';
 import { Commands } from '../process.js';
 import type * as api from '../providers.js';
-import { checkRun, DEFAULT_TIMEOUT_MS } from './adapter.js';
+import { checkProgram, checkRun, DEFAULT_TIMEOUT_MS, sandboxExit, sandboxProcess } from './adapter.js';
 
 export class NoopSandbox implements api.SandboxAdapter, AsyncDisposable {
   readonly kind = 'host';
@@ -13,13 +13,8 @@ export class NoopSandbox implements api.SandboxAdapter, AsyncDisposable {
   #closed = false;
 
   async run(options: api.SandboxRunOptions): Promise<api.SandboxResult> {
-    if (this.#closed) throw new WorkspaceClosedError('the sandbox is closed: create a new one');
     const { command, root, cwd, env, input, timeoutMs, maxOutputBytes } = checkRun(options, DEFAULT_TIMEOUT_MS);
-    const commands = new Commands(
-      callSync(() => NativeTree.disk({ root })),
-      { env },
-    );
-    this.#running.add(commands);
+    const commands = this.#open(root, env);
     try {
       return await commands.exec(command, {
         cwd: relative(root, cwd) || '.',
@@ -30,9 +25,35 @@ export class NoopSandbox implements api.SandboxAdapter, AsyncDisposable {
         ...(options.onOutput && { onOutput: options.onOutput }),
       });
     } finally {
-      this.#running.delete(commands);
-      await commands.close();
+      await this.#end(commands);
     }
+  }
+
+  async spawn(options: api.SandboxSpawnOptions): Promise<api.SandboxProcess> {
+    const { command, root, cwd, env } = checkProgram(options);
+    const commands = this.#open(root, env);
+    let onExit: (exit: api.SandboxExit) => void = () => {};
+    const exited = new Promise<api.SandboxExit>((resolve) => (onExit = resolve));
+    try {
+      const native = await commands.attend(command, relative(root, cwd) || '.', options, (exit) => void this.#end(commands).finally(() => onExit(sandboxExit(exit))));
+      return sandboxProcess(native, exited);
+    } catch (error) {
+      await this.#end(commands);
+      throw error;
+    }
+  }
+
+  #open(root: string, env: Record<string, string>): Commands {
+    if (this.#closed) throw new WorkspaceClosedError('the sandbox is closed: create a new one');
+    const tree = callSync(() => NativeTree.disk({ root }));
+    const commands = new Commands(tree, { env });
+    this.#running.add(commands);
+    return commands;
+  }
+
+  async #end(commands: Commands): Promise<void> {
+    this.#running.delete(commands);
+    await commands.close();
   }
 
   async close(): Promise<void> {

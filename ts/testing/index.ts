@@ -3,12 +3,20 @@ import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { SandboxAdapter, SandboxResult, SandboxRunOptions } from '../providers.js';
+import type { SandboxAdapter, SandboxExit, SandboxProcess, SandboxResult, SandboxRunOptions, SandboxSpawnOptions } from '../providers.js';
 
 export interface SandboxCase {
   name: string;
+  /** Only for adapters that have it; see {@link sandboxCasesFor}. */
+  needs?: 'spawn';
   /** Throws when the adapter does not conform. */
   run(adapter: SandboxAdapter): Promise<void>;
+}
+
+interface Spawned {
+  process: SandboxProcess;
+  output: { stdout: string; stderr: string };
+  exit(): Promise<SandboxExit>;
 }
 
 type Check = (sandbox: Bench) => Promise<void>;
@@ -25,6 +33,15 @@ class Bench {
   /** A command line; the adapters know programs only. */
   sh(line: string, options: Partial<SandboxRunOptions> = {}): Promise<SandboxResult> {
     return this.adapter.run({ command: 'sh', args: ['-c', line], cwd: this.cwd, timeoutMs: SOON_MS, ...options });
+  }
+
+  /** What it has written so far is in `output`. */
+  async spawn(line: string, options: Partial<SandboxSpawnOptions> = {}): Promise<Spawned> {
+    assert.ok(this.adapter.spawn, 'the adapter has no spawn()');
+    const output = { stdout: '', stderr: '' };
+    const onOutput: SandboxSpawnOptions['onOutput'] = ({ stream, text }) => void (output[stream] += text);
+    const process = await settlesSoon('a start', this.adapter.spawn({ command: 'sh', args: ['-c', line], cwd: this.cwd, onOutput, ...options }));
+    return { process, output, exit: async () => await settlesSoon('the end', process.exited) };
   }
 
   dispose(): void {
@@ -162,11 +179,7 @@ const checks: Record<string, Check> = {
     const marker = join(bench.cwd, 'alive');
     const line = `trap '' TERM; setsid sh -c 'trap "" TERM HUP; while true; do date > "${marker}"; sleep 0.1; done' & sleep 1000`;
     await settlesSoon('a timeout', bench.sh(line, { timeoutMs: 1500 }));
-    await eventually(async () => {
-      rmSync(marker, { force: true });
-      await new Promise((resolve) => setTimeout(resolve, 400));
-      return !exists(marker);
-    });
+    await staysAway(marker);
   },
 
   'an abort settles with aborted and the output so far': async (bench) => {
@@ -193,6 +206,66 @@ const checks: Record<string, Check> = {
   },
 };
 
+const spawnChecks: Record<string, Check> = {
+  'a spawned command tells all its output, then its end': async (bench) => {
+    const { output, exit, process } = await bench.spawn('cat; printf "%s\\n" "$PWD" "$CROFT_A"; echo err >&2; exit 5', { env: { CROFT_A: 'x y' } });
+    const { exitCode, signal } = await exit();
+    assert.deepEqual({ ...output, exitCode, signal }, { stdout: `${bench.cwd}\nx y\n`, stderr: 'err\n', exitCode: 5, signal: undefined });
+    assert.ok(process.pid === undefined || process.pid > 0);
+  },
+
+  'output of a spawned command arrives while it runs, and a flood of it whole': async (bench) => {
+    const { process, output, exit } = await bench.spawn('echo ready; while [ ! -e go ]; do sleep 0.1; done; i=0; while [ $i -lt 20000 ]; do echo line$i; i=$((i+1)); done');
+    await eventually(async () => output.stdout === 'ready\n', 'the first line did not arrive');
+    writeFileSync(join(bench.cwd, 'go'), '');
+    assert.equal((await exit()).exitCode, 0);
+    assert.equal(output.stdout, `ready\n${Array.from({ length: 20_000 }, (_, i) => `line${i}\n`).join('')}`);
+    await settlesSoon('killing what has ended', process.kill());
+  },
+
+  'killing a spawned command ends what ignores SIGTERM or has left the session': async (bench) => {
+    const marker = join(bench.cwd, 'alive');
+    const { process, output, exit } = await bench.spawn(`trap '' TERM; setsid sh -c 'trap "" TERM HUP; while true; do date > "${marker}"; sleep 0.1; done' & echo up; sleep 1000`);
+    await eventually(async () => output.stdout === 'up\n' && exists(marker), 'it did not come up');
+    await settlesSoon('kill', Promise.all([process.kill(), process.kill()]));
+    assert.notEqual((await exit()).exitCode, 0);
+    await staysAway(marker);
+  },
+
+  'a spawned command that a signal ended is 128 and the number of the signal': async (bench) => {
+    const { exit } = await bench.spawn('kill -9 $$; sleep 1000');
+    assert.deepEqual((({ exitCode, signal }) => [exitCode, signal])(await exit()), [137, 'SIGKILL']);
+  },
+
+  'what cannot be spawned is an error that names it, and an aborted start starts nothing': async (bench) => {
+    await assert.rejects(bench.spawn('', { command: 'no-such-program-anywhere', args: [] }), /no-such-program-anywhere/);
+    await assert.rejects(bench.spawn('true', { cwd: join(bench.cwd, 'missing') }), /missing/);
+    await assert.rejects(bench.spawn('true', { env: { 'A=B': 'x' } }));
+    await assert.rejects(bench.spawn('touch ran', { signal: AbortSignal.abort() }));
+    assert.ok(!exists(join(bench.cwd, 'ran')));
+  },
+
+  'commands run while a spawned one does, and do not mix with it': async (bench) => {
+    const first = await bench.spawn('echo one; sleep 1000');
+    const second = await bench.spawn('echo two; sleep 1000');
+    assert.equal((await bench.sh('echo three')).stdout, 'three\n');
+    await first.process.kill();
+    await eventually(async () => second.output.stdout === 'two\n', 'the second did not come up');
+    assert.equal((await bench.sh('echo four')).stdout, 'four\n');
+    await second.process.kill();
+    assert.deepEqual([first.output.stdout, second.output.stdout], ['one\n', 'two\n']);
+  },
+};
+
+/** Whoever writes the marker is gone: it does not come back. */
+async function staysAway(marker: string): Promise<void> {
+  await eventually(async () => {
+    rmSync(marker, { force: true });
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    return !exists(marker);
+  });
+}
+
 function exists(path: string): boolean {
   try {
     readFileSync(path);
@@ -202,23 +275,36 @@ function exists(path: string): boolean {
   }
 }
 
-async function eventually(condition: () => Promise<boolean>): Promise<void> {
+async function eventually(condition: () => Promise<boolean>, failure = 'a process of an ended command is still alive'): Promise<void> {
   const deadline = Date.now() + SOON_MS;
-  while (!(await condition())) assert.ok(Date.now() < deadline, 'a process of an ended command is still alive');
+  while (!(await condition())) {
+    assert.ok(Date.now() < deadline, failure);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
 }
 
-/**
- * One case per promise of `SandboxAdapter`. The adapter's image or machine needs `sh`, `cat`, `wc`, `sleep`, `setsid`,
- * `date`, and sees directories of this machine.
- */
-export const sandboxCases: readonly SandboxCase[] = Object.entries(checks).map(([name, check]) => ({
-  name,
-  run: async (adapter) => {
+function asCase([name, check]: [string, Check]): SandboxCase {
+  const run = async (adapter: SandboxAdapter): Promise<void> => {
     const bench = new Bench(adapter);
     try {
       await check(bench);
     } finally {
       bench.dispose();
     }
-  },
-}));
+  };
+  return { name, run };
+}
+
+/**
+ * One case per promise of `SandboxAdapter`. The adapter's image or machine needs `sh`, `cat`, `wc`, `sleep`, `setsid`,
+ * `date`, and sees directories of this machine.
+ */
+export const sandboxCases: readonly SandboxCase[] = [
+  ...Object.entries(checks).map(asCase),
+  ...Object.entries(spawnChecks).map((entry) => ({ ...asCase(entry), needs: 'spawn' as const })),
+];
+
+/** Without the cases about what the adapter does not have. */
+export function sandboxCasesFor(adapter: SandboxAdapter): SandboxCase[] {
+  return sandboxCases.filter(({ needs }) => needs === undefined || typeof adapter[needs] === 'function');
+}

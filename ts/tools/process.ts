@@ -1,7 +1,7 @@
 /** The two tools for what the shell tool started in the background. */
 import { z } from 'zod';
 import { checkOptions, invalid } from '../check.js';
-import type { ProcessOutput, ProcessProvider, ProcessToolInput, ProcessToolResult, ProcessToolsOptions, Tool } from '../providers.js';
+import type { ProcessOutput, ProcessProvider, ProcessToolInput, ProcessToolResult, ProcessToolsOptions, Tool, WorkspaceCapabilities } from '../providers.js';
 import { stripAnsi } from '../text.js';
 import { defineTool } from './tool.js';
 
@@ -24,7 +24,15 @@ export function createProcessTools(processes: ProcessProvider, options: ProcessT
 export function checkProvider(shell: object, who: string): asserts shell is ProcessProvider {
   const methods = ['spawn', 'readProcessOutput', 'killProcess'];
   const missing = methods.filter((name) => typeof (shell as Record<string, unknown>)[name] !== 'function');
-  if (missing.length > 0) throw invalid(`${who}: this shell cannot run processes in the background: it has no ${missing.join(', ')}`);
+  const reason = `${who}: this shell cannot run processes in the background: `;
+  if (missing.length === 0 && !keepsProcesses(shell)) throw invalid(`${reason}its executor has no spawn()`);
+  if (missing.length > 0) throw invalid(`${reason}it has no ${missing.join(', ')}`);
+}
+
+/** A workspace has the methods always; its executor may not. */
+export function keepsProcesses(shell: object): boolean {
+  const { capabilities } = shell as { capabilities?: () => Partial<WorkspaceCapabilities> };
+  return typeof capabilities !== 'function' || capabilities.call(shell).executor?.spawn !== false;
 }
 
 function readTool(processes: ProcessProvider, settings: Settings): Tool<ProcessToolInput, ProcessToolResult> {

@@ -6,6 +6,7 @@ import { policyOf } from '../policy.js';
 import type {
   ExecResult,
   ProcessProvider,
+  SandboxResult,
   ShellProvider,
   ShellToolInput,
   ShellToolOptions,
@@ -128,7 +129,8 @@ async function start(shell: ProcessProvider, input: ShellToolInput, settings: Se
 }
 
 function answer(result: ExecResult, settings: Settings): ShellToolResult {
-  const note = result.note ?? endNote(result);
+  // A sandbox's hint says which of its limits explains the result.
+  const note = [result.note ?? endNote(result), (result as SandboxResult).hint].filter(Boolean).join(' ');
   return {
     exitCode: result.exitCode,
     stdout: readable(result.stdout, settings),

@@ -5,7 +5,7 @@ import { policyOf } from '../policy.js';
 import type * as api from '../providers.js';
 import { SessionApprovals } from './approvals.js';
 import { createFsTools } from './fs.js';
-import { createProcessTools } from './process.js';
+import { createProcessTools, keepsProcesses } from './process.js';
 import { createShellTool } from './shell.js';
 
 const optionsSchema = z.strictObject({
@@ -22,7 +22,7 @@ export function createWorkspaceTools(workspace: api.Workspace, options: api.Work
   const tools: api.Tool[] = createFsTools(workspace, { ...shared, ...fs, readOnly });
   if (shell === false || policy?.native.offersShell === false) return tools;
   if (!isProcessProvider(workspace)) return [...tools, createShellTool(workspace, { ...shared, ...shell })];
-  const background = shell.background ?? true;
+  const background = shell.background ?? keepsProcesses(workspace);
   const shellTool = createShellTool(workspace, { ...shared, ...shell, background } as api.ShellToolOptions & { background: true });
   return [...tools, shellTool, ...(background ? createProcessTools(workspace) : [])];
 }

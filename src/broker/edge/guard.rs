@@ -98,6 +98,7 @@ impl Guard {
                     if self.wire.is_serving() {
                         return self.poll_early(cx);
                     }
+                    self.wire.reads_on();
                     if self.held.is_empty() && !self.eof {
                         if ready!(self.poll_whole_head(cx, buf))? {
                             return Poll::Ready(Ok(()));

@@ -4,7 +4,7 @@
 use crate::broker::refusal::Reason;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 use tokio::sync::Notify;
 
@@ -21,6 +21,10 @@ pub struct Wire {
     reject: Mutex<Option<Reason>>,
     bad_body: AtomicBool,
     reader: Mutex<Option<Waker>>,
+    /// hyper runs.
+    in_poll: AtomicBool,
+    /// An answer ended since the guard last looked for a head.
+    must_read: AtomicBool,
     /// The client has sent its FIN while its request was in progress.
     pub fin: Notify,
 }
@@ -36,6 +40,8 @@ impl Wire {
             reject: Mutex::new(None),
             bad_body: AtomicBool::new(false),
             reader: Mutex::new(None),
+            in_poll: AtomicBool::new(false),
+            must_read: AtomicBool::new(false),
             fin: Notify::new(),
         }
     }
@@ -60,7 +66,31 @@ impl Wire {
     /// The answer to the current request is complete, or will never be.
     pub fn answered(&self) {
         self.answers.fetch_add(1, Ordering::AcqRel);
-        self.wake_reader();
+        self.must_read.store(true, Ordering::SeqCst);
+        if !self.in_poll.load(Ordering::SeqCst) {
+            self.wake_reader();
+        }
+    }
+
+    /// The guard looks for the next head.
+    pub fn reads_on(&self) {
+        self.must_read.store(false, Ordering::SeqCst);
+    }
+
+    /// Lets hyper run. It mostly goes on to read by itself after an answer; a wake for each would cost every request one
+    /// more turn of the task.
+    pub fn during_poll<T>(
+        &self,
+        cx: &mut Context<'_>,
+        poll: impl FnOnce(&mut Context<'_>) -> Poll<T>,
+    ) -> Poll<T> {
+        self.in_poll.store(true, Ordering::SeqCst);
+        let outcome = poll(cx);
+        self.in_poll.store(false, Ordering::SeqCst);
+        if outcome.is_pending() && self.must_read.swap(false, Ordering::SeqCst) {
+            cx.waker().wake_by_ref();
+        }
+        outcome
     }
 
     pub fn heads(&self) -> u64 {

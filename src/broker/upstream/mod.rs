@@ -13,6 +13,7 @@ use crate::broker::policy::Policy;
 use crate::broker::refusal::{Reason, Refusal};
 use crate::broker::resolve::{Checked, Resolver, resolve};
 use crate::broker::route::{Scheme, Target};
+use crate::broker::seldom::Seldom;
 use crate::broker::tls::{Tls, server_name};
 use dial::Transport;
 use hyper::client::conn::http1;
@@ -104,7 +105,7 @@ impl Upstreams {
     }
 
     /// A new connection ready for requests.
-    pub async fn open(&self, target: &Target, way: Way) -> Result<Lease, Refusal> {
+    pub async fn open(&self, target: &Target, key: Key, way: Way) -> Result<Lease, Refusal> {
         let absolute = self
             .proxy_for(&target.host)
             .filter(|_| target.scheme == Scheme::Http);
@@ -133,12 +134,17 @@ impl Upstreams {
         let (sender, connection) = http1::handshake::<_, RequestBody>(TokioIo::new(transport))
             .await
             .map_err(|_| refuse(Reason::UpstreamFailed))?;
-        let closing = self.closing.clone();
-        self.tasks
-            .spawn(async move { closing.run_until_cancelled(connection.with_upgrades()).await });
+        let closing = Seldom::new(self.closing.clone().cancelled_owned());
+        self.tasks.spawn(async move {
+            tokio::select! {
+                biased;
+                () = closing => {}
+                _ = connection.with_upgrades() => {}
+            }
+        });
         let through = absolute.map(|proxy| proxy.authorization.clone());
         Ok(Lease {
-            key: Key::of(target),
+            key,
             sender,
             trusted: way.trusted,
             pooled: false,
@@ -146,7 +152,7 @@ impl Upstreams {
         })
     }
 
-    pub fn reuse(&self, target: &Target) -> Option<Lease> {
-        self.pool.take(&Key::of(target))
+    pub fn reuse(&self, key: &Key) -> Option<Lease> {
+        self.pool.take(key)
     }
 }

@@ -11,15 +11,16 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     scheme: Scheme,
-    authority: String,
+    authority: HeaderValue,
     rule: Option<usize>,
 }
 
 impl Key {
-    pub fn of(target: &Target) -> Self {
+    /// `authority` is the target's.
+    pub fn of(target: &Target, authority: HeaderValue) -> Self {
         Self {
             scheme: target.scheme,
-            authority: target.authority(),
+            authority,
             rule: target.rule.as_ref().map(|rule| rule.id),
         }
     }

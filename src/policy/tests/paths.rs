@@ -246,3 +246,93 @@ fn what_a_person_allowed_lifts_ask_and_nothing_else() {
     }
     assert!(policy.decide_granted("ls", ".", &["a*b".to_owned()]).is_err());
 }
+
+/// `/w/proj` with a few links in it.
+fn with_links(policy: Policy) -> Policy {
+    policy.following(|path| {
+        let inside = path.strip_prefix("/w/proj/")?;
+        let (first, rest) = inside.split_once('/').unwrap_or((inside, ""));
+        let target = match first {
+            "innocent" => "/w/proj/.env",
+            "dir" => "/w/proj/secrets",
+            "built" => "/w/proj/build",
+            ".env.link" => "/w/proj/notes",
+            "out" => "/opt/other",
+            "granted" => "/opt/granted",
+            _ => return Some(path.to_owned()),
+        };
+        Some(format!("{target}/{rest}").trim_end_matches('/').to_owned())
+    })
+}
+
+#[test]
+fn a_word_of_a_command_is_judged_by_where_its_links_lead() {
+    let policy = |name: &str| {
+        with_links(policy(PolicyOptions {
+            denied_paths: strings(&["secrets", ".env*", "build/out"]),
+            readable: strings(&["/opt/granted"]),
+            ..mode(name)
+        }))
+    };
+    let (coding, trusted) = (policy("coding"), policy("trusted"));
+    for (line, expected) in [
+        ("cat innocent", Deny),
+        ("cat ./sub/../innocent", Deny),
+        ("cat -- innocent", Deny),
+        ("grep -f innocent x", Deny),
+        ("grep -finnocent x", Deny),
+        ("grep --file=innocent x", Deny),
+        ("dd if=innocent", Deny),
+        ("cat <innocent", Deny),
+        ("echo x >innocent", Deny),
+        ("cp a innocent", Deny),
+        ("sh -c 'cat innocent'", Deny),
+        ("cat $(echo innocent; cat innocent)", Deny),
+        ("cat dir/key", Deny),
+        ("cat {dir,x}/key", Deny),
+        ("ls dir", Deny),
+        ("cat dir/*", Deny),
+        ("cat dir/k?y", Deny),
+        ("echo x > dir/new", Deny),
+        ("cd dir && cat key", Deny),
+        ("./dir/tool", Deny),
+        ("F=./innocent cat x", Deny),
+        ("cat built/out/z", Deny),
+        ("cat built/o*", Deny),
+        ("cat .env.link", Deny),
+        ("cat innocent; )", Deny),
+        ("cat out/x", Allow),
+        ("echo x > out/x", Ask),
+        ("cat granted/x", Allow),
+        ("cat built/log", Allow),
+        ("cat built/l*", Allow),
+        ("echo innocent.txt", Allow),
+        ("cat notes", Allow),
+    ] {
+        let verdict = trusted.decide_command(line, ".");
+        assert_eq!(verdict.action, expected, "{line}: {}", verdict.reason);
+        for hidden in ["secrets/", "/opt/other"] {
+            assert!(!verdict.reason.contains(hidden), "{line}: {}", verdict.reason);
+        }
+    }
+    for (folder, expected) in [
+        ("dir", Deny),
+        ("built/out", Deny),
+        ("built", Allow),
+        ("out", Allow),
+    ] {
+        assert_eq!(
+            trusted.decide_command("ls", folder).action,
+            expected,
+            "in {folder}"
+        );
+    }
+    for (line, expected) in [
+        ("cat out/x", Ask),
+        ("echo x > out/x", Deny),
+        ("cat innocent", Deny),
+    ] {
+        let verdict = coding.decide_command(line, ".");
+        assert_eq!(verdict.action, expected, "{line}: {}", verdict.reason);
+    }
+}

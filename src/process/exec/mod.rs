@@ -17,7 +17,7 @@ use input::input_pipe;
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -53,6 +53,8 @@ pub struct ExecRequest {
     pub capture: CaptureOptions,
     pub leftover: Leftover,
     pub limits: Vec<Limit>,
+    /// Hears the command's pid once it runs; dropped unheard when it never did.
+    pub started: Option<Started>,
 }
 
 /// Why a command was ended from outside.
@@ -78,6 +80,8 @@ pub struct ExecResult {
     /// `None` when nothing was started.
     pub containment: Option<Containment>,
 }
+
+pub type Started = oneshot::Sender<u32>;
 
 /// What a listener hears while the command runs.
 pub type LiveOutput = mpsc::Sender<(Stream, String)>;
@@ -152,6 +156,9 @@ where
         },
     };
     let running = started.map_err(|failure| explain(failure, &request.command, &request.cwd_display))?;
+    if let Some(started) = request.started {
+        let _ = started.send(running.pid);
+    }
     let wishes = Wishes {
         capture: request.capture,
         input,

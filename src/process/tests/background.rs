@@ -52,6 +52,7 @@ fn exec_call(command: &str) -> ExecCall {
         kill_grace: Duration::from_millis(500),
         capture: WHOLE,
         leftover: Leftover::Kill,
+        started: None,
     }
 }
 

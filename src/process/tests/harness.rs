@@ -43,6 +43,7 @@ pub fn request_in(directory: &Path, command: CommandLine) -> ExecRequest {
         capture: WHOLE,
         leftover: Leftover::Kill,
         limits: vec![],
+        started: None,
     }
 }
 

@@ -112,6 +112,10 @@ impl Sandbox {
             let root = mounts::check(root, self.home(), &open.engine.socket)?;
             match open.transport {
                 Transport::Socket => run::run(&open.supply, &self.options, &root, call, live, &stop).await,
+                // Without our init nobody would end it after this process is killed, and it has no timeout.
+                Transport::Attach if call.started.is_some() => {
+                    Err(attach::unsupported("a background process"))
+                }
                 Transport::Attach => attach::run(&open.yard, &open.egress, &root, call, live, &stop).await,
             }
         };
@@ -182,6 +186,11 @@ impl Sandbox {
             open.sweep.wait().await;
         };
         let _ = tokio::time::timeout(CLOSE_PATIENCE, gone).await;
+    }
+
+    /// As `close`, for when nobody can wait any more.
+    pub fn abandon(&self) {
+        self.closing.cancel();
     }
 
     fn check_open(&self) -> Result<()> {

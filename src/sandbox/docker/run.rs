@@ -9,7 +9,7 @@ use super::plan::HOME_INSIDE;
 use super::supply::{Lease, Supply};
 use crate::error::{Error, ErrorCode, Result};
 use crate::process::env::{self, Variables};
-use crate::process::exec::{self, CommandLine, Ended, ExecRequest, ExecResult, LiveOutput, Outcome};
+use crate::process::exec::{self, CommandLine, Ended, ExecRequest, ExecResult, LiveOutput, Outcome, Started};
 use crate::process::output::CaptureOptions;
 use crate::process::start::{Helper, start_through};
 use croft_exec::wire::Leftover;
@@ -33,6 +33,7 @@ pub struct RunCall {
     pub input: Option<Vec<u8>>,
     pub timeout: Option<Duration>,
     pub capture: CaptureOptions,
+    pub started: Option<Started>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,6 +130,7 @@ async fn in_container(
         capture: call.capture,
         leftover: Leftover::Kill,
         limits: Vec::new(),
+        started: call.started,
     };
     let start = |spec| start_through(helper, spec);
     let outcome = exec::exec_by(start, request, live, cancel).await;

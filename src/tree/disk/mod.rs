@@ -24,7 +24,7 @@ mod write;
 use super::gate::SharedGate;
 use super::refusal::Target;
 use super::{
-    Change, Entry, FileType, OpenFile, RemoveOptions, Stat, Symlinks, Tree, UpdateOptions, WalkStart,
+    Change, Entry, FileType, Flush, OpenFile, RemoveOptions, Stat, Symlinks, Tree, UpdateOptions, WalkStart,
     WriteOptions,
 };
 use crate::error::Result;
@@ -45,6 +45,7 @@ pub struct DiskTree {
     device: u64,
     symlinks: Symlinks,
     protected: ProtectedNames,
+    flush: Flush,
     resolver: Resolver,
     /// Judges what paths resolve to. With one, links are followed by the walk only, which names what it resolves.
     gate: Option<SharedGate>,

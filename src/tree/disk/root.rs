@@ -51,6 +51,7 @@ impl DiskTree {
             device: super::identity(&stat).0,
             symlinks: options.symlinks,
             protected: ProtectedNames::new(&options.protect),
+            flush: options.flush,
             resolver,
             gate: None,
         })

@@ -41,11 +41,11 @@ impl<'d> Temp<'d> {
         Err(target.os_error(Errno::EXIST, "written"))
     }
 
-    /// Content that has reached the disk before the name does: after a crash the name holds all or nothing.
     pub(super) fn write(&mut self, content: &[u8], target: &Target<'_>) -> Result<()> {
         self.file.write_all(content).map_err(|error| io(target, &error))
     }
 
+    /// Content that has reached the disk before the name does: after a power cut the name holds all or nothing.
     pub(super) fn sync(&self, target: &Target<'_>) -> Result<()> {
         self.file.sync_all().map_err(|error| io(target, &error))
     }
@@ -63,6 +63,28 @@ impl<'d> Temp<'d> {
             }
         };
         renamed.map_err(|errno| target.os_error(errno, "written"))
+    }
+
+    /// As `commit` over a file, for content whose flush is left to the kernel: a rename that replaces a file has ext4
+    /// start the write-out at once (auto_da_alloc), which is most of what a small write takes. So the two change
+    /// places, and the old one is removed by the temporary name.
+    pub(super) fn swap(mut self, name: &[u8], target: &Target<'_>) -> Result<()> {
+        match sys::exchange(self.dir, &self.name, name) {
+            Ok(()) => {}
+            // Nothing to change places with, or a file system that cannot.
+            Err(Errno::NOENT | Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+                return self.commit(name, Existing::Replace, target);
+            }
+            Err(errno) => return Err(target.os_error(errno, "written")),
+        }
+        let Err(errno) = rustix::fs::unlinkat(self.dir, &self.name[..], AtFlags::empty()) else {
+            self.committed = true;
+            return Ok(());
+        };
+        // A directory in the last moment, which a rename would not have replaced. Should it not go back, our file has
+        // the name, and dropping this must not empty it.
+        self.committed = sys::exchange(self.dir, &self.name, name).is_err();
+        Err(target.os_error(errno, "written"))
     }
 }
 

@@ -11,7 +11,7 @@ use super::temp::Temp;
 use super::walk::Missing;
 use crate::error::{ErrorCode, Result};
 use crate::tree::refusal::Target;
-use crate::tree::{Change, UpdateOptions, WriteOptions};
+use crate::tree::{Change, Flush, UpdateOptions, WriteOptions};
 use rustix::fs::{AtFlags, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::fs::File;
@@ -71,12 +71,11 @@ impl DiskTree {
             Existing::Replace
         };
         let temp = prepare(target, &held, content, cancel)?;
-        temp.commit(&held.at.name, existing, target)?;
-        if options.durable {
-            sync_directory(target, &held.at)
-        } else {
-            Ok(())
+        if self.flushes(options.durable) {
+            temp.sync(target)?;
         }
+        target.check_cancel(cancel)?;
+        self.put_in_place(temp, &held, existing, options.durable, target)
     }
 
     pub(super) fn update_whole(
@@ -97,15 +96,16 @@ impl DiskTree {
                 return Ok(false);
             };
             let temp = prepare(target, &held, &after, cancel)?;
+            if self.flushes(options.durable) {
+                temp.sync(target)?;
+            }
+            target.check_cancel(cancel)?;
             match compare(&held.at, old, &before) {
                 Verdict::Unchanged => {}
                 Verdict::Again => continue,
                 Verdict::Stale => return Err(target.stale()),
             }
-            temp.commit(&held.at.name, Existing::Replace, target)?;
-            if options.durable {
-                sync_directory(target, &held.at)?;
-            }
+            self.put_in_place(temp, &held, Existing::Replace, options.durable, target)?;
             return Ok(true);
         }
         Err(target.stale())
@@ -120,6 +120,29 @@ impl DiskTree {
         #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
         let mode = Mode::from_raw_mode((mode & 0o777) as rustix::fs::RawMode);
         rustix::fs::fchmod(&old.file, mode).map_err(|errno| target.os_error(errno, "given another mode"))
+    }
+
+    fn put_in_place(
+        &self,
+        temp: Temp<'_>,
+        held: &Held<'_>,
+        existing: Existing,
+        durable: bool,
+        target: &Target<'_>,
+    ) -> Result<()> {
+        if held.old.is_some() && existing == Existing::Replace && !self.flushes(durable) {
+            temp.swap(&held.at.name, target)?;
+        } else {
+            temp.commit(&held.at.name, existing, target)?;
+        }
+        if durable {
+            sync_directory(target, &held.at)?;
+        }
+        Ok(())
+    }
+
+    fn flushes(&self, durable: bool) -> bool {
+        durable || self.flush == Flush::BeforeRename
     }
 
     /// Finds where the path leads, links at its end included, and locks it there.
@@ -206,7 +229,7 @@ enum Found {
     Plain(Option<Old>),
 }
 
-/// The new content with the old file's metadata, on the disk, under a temporary name.
+/// The new content with the old file's metadata, under a temporary name.
 fn prepare<'h>(
     target: &Target<'_>,
     held: &'h Held<'_>,
@@ -225,7 +248,6 @@ fn prepare<'h>(
     if let Some(old) = &held.old {
         metadata::copy(&old.file, &old.stat, &temp.file, target)?;
     }
-    temp.sync(target)?;
     target.check_cancel(cancel)?;
     Ok(temp)
 }

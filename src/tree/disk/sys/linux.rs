@@ -142,6 +142,11 @@ pub(in super::super) fn is_virtual(fd: BorrowedFd<'_>) -> Result<bool> {
 }
 
 /// Both ends are one plain name in an open directory.
+/// Two names change places; none is missing at any moment.
+pub(in super::super) fn exchange(dir: BorrowedFd<'_>, one: &[u8], other: &[u8]) -> Result<()> {
+    rustix::fs::renameat_with(dir, one, dir, other, RenameFlags::EXCHANGE)
+}
+
 pub(in super::super) fn rename(
     from_dir: BorrowedFd<'_>,
     from: &[u8],

@@ -64,6 +64,11 @@ pub(in super::super) fn is_virtual(_fd: BorrowedFd<'_>) -> Result<bool> {
     Ok(false)
 }
 
+/// The caller renames instead.
+pub(in super::super) fn exchange(_dir: BorrowedFd<'_>, _one: &[u8], _other: &[u8]) -> Result<()> {
+    Err(Errno::NOSYS)
+}
+
 pub(in super::super) fn rename(
     from_dir: BorrowedFd<'_>,
     from: &[u8],
