@@ -1,7 +1,10 @@
-// The tree that searches are measured on, built once from pinned packages in the system's temp directory, and the
-// peers to measure against, installed beside it: they are no dependency of this package.
+// The trees that searches are measured on, built once from pinned packages in the system's temp directory, and the
+// peers to measure against, installed beside them: they are no dependency of this package.
+//   S  three packages out of M: 1,100 files, 33 MB, none of them ignored
+//   M  eleven packages and what they need, four of them moved out of node_modules: 21,000 files, 8,000 not ignored
+//   L  M eight times over, as eight folders of one repository: 170,000 files
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,10 +30,29 @@ function buildTree(root) {
   mkdirSync(join(root, 'packages'));
   for (const name of SOURCES) renameSync(join(root, 'node_modules', name), join(root, 'packages', name));
   writeFileSync(join(root, '.gitignore'), `${IGNORED.join('\n')}\n`);
-  // A repository without history, so that every tool takes the ignore file for what it is.
-  mkdirSync(join(root, '.git'));
+  beRepository(root);
+}
+
+/** A repository without history, so that every tool takes the ignore file for what it is. */
+function beRepository(root) {
+  mkdirSync(join(root, '.git'), { recursive: true });
   writeFileSync(join(root, '.git/HEAD'), 'ref: refs/heads/main\n');
 }
+
+/** Copies (M's path to the new tree's) as a repository of their own. */
+function copies(name, wanted) {
+  const root = join(base, name);
+  if (existsSync(join(root, '.git/HEAD'))) return root;
+  console.log(`building the ${name} tree in ${root}`);
+  rmSync(root, { recursive: true, force: true });
+  for (const [from, to] of wanted) cpSync(join(base, 'tree', from), join(root, to), { recursive: true, filter: (path) => !path.endsWith('/.git') });
+  writeFileSync(join(root, '.gitignore'), `${IGNORED.join('\n')}\n`);
+  beRepository(root);
+  return root;
+}
+
+const SMALL = [['node_modules/typescript', 'src/typescript'], ['node_modules/webpack', 'src/webpack'], ['packages/rxjs/src', 'src/rxjs']];
+const LARGE = Array.from({ length: 8 }, (_, n) => ['.', `project${n}`]);
 
 export function countFiles(folder) {
   return readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).length;
@@ -51,7 +73,8 @@ export async function corpus() {
   const { rgPath } = await load('@vscode/ripgrep');
   const fastGlob = (await load('fast-glob')).default;
   const { glob: tinyglobby } = await load('tinyglobby');
-  return { root, rgPath, fastGlob, tinyglobby, fd: which('fd') ?? which('fdfind') };
+  const roots = { S: copies('small', SMALL), M: root, L: copies('large', LARGE) };
+  return { root, roots, rgPath, fastGlob, tinyglobby, fd: which('fd') ?? which('fdfind') };
 }
 
 function which(name) {
