@@ -680,6 +680,12 @@ export function applyEdits(text: string, edits: TextEdit[], options?: Pick<EditO
 /** Edits of lines named by number and hash in a string, as `edit_at_hash` makes them. */
 export function applyHashEdits(text: string, edits: HashEdit[], options?: HashEditOptions): HashEditResult & { text: string };
 
+/**
+ * The new text after a V4A diff without its envelope, as `Editor` operations of the OpenAI Agents SDK carry it: changes of
+ * `text`, or with `undefined` a new file whose lines all begin with `+`. `PATCH_INVALID`, `PATCH_CONFLICT`; docs/patches.md.
+ */
+export function applyV4aDiff(text: string | undefined, diff: string): string;
+
 /** Lower-case SHA-256 hex of a line without its ending. */
 export function hashLine(line: string): string;
 

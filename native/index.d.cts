@@ -170,6 +170,8 @@ export declare function applyEdits(text: string, edits: Array<NativeEditRequest>
 
 export declare function applyHashEdits(text: string, edits: Array<NativeHashEdit>, hashLength: number): NativeHashEdited
 
+export declare function applyV4aDiff(text: string | undefined | null, diff: string): string
+
 /** For shells that are not a workspace of ours: every command asks, and so does every file that is written. */
 export declare function askingPolicy(): NativePolicy
 

@@ -3,7 +3,7 @@ export { createCredentialBroker } from './broker.js';
 export { PermissionDeniedError, WorkspaceClosedError, WorkspaceError } from './errors.js';
 export { MemoryWorkspace } from './memory.js';
 export { NoopSandbox, SandboxShell, SubprocessSandbox } from './sandbox.js';
-export { applyEdit, applyEdits, applyHashEdits, clipText, formatPage, hashLine, normalizeWorkspacePath, stripAnsi } from './text.js';
+export { applyEdit, applyEdits, applyHashEdits, applyV4aDiff, clipText, formatPage, hashLine, normalizeWorkspacePath, stripAnsi } from './text.js';
 export { createApprovals } from './tools/approvals.js';
 export { createFsTools } from './tools/fs.js';
 export { createGitTools } from './tools/git.js';

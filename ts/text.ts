@@ -41,6 +41,12 @@ export function applyHashEdits(text: string, edits: api.HashEdit[], options: api
   return { ...hashEditResult(edited), text: edited.text ?? text };
 }
 
+export function applyV4aDiff(text: string | undefined, diff: string): string {
+  if (text !== undefined) checkString('text', text);
+  checkString('diff', diff);
+  return callSync(() => native.applyV4aDiff(text, diff));
+}
+
 export function hashLine(line: string): string {
   checkString('line', line);
   return native.hashLine(line);

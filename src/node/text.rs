@@ -2,12 +2,13 @@
 
 use super::change::{NativeHashEdit, NativeHashEdited};
 use super::convert::{page_request, whole};
+use super::work::guard;
 use crate::error::{Error, ErrorCode, Result};
 use crate::path::{self, Platform};
 use crate::text::edit::{self, Edit, Edited, LineEndings};
 use crate::text::hash_edit::{self, HashEdit, HashEdited};
 use crate::text::page::{self, Page};
-use crate::text::{clip, hash_line, strip_ansi};
+use crate::text::{clip, hash_line, patch, strip_ansi};
 use napi_derive::napi;
 
 #[napi(object)]
@@ -167,6 +168,14 @@ pub(crate) fn apply_hash_edits(
         });
     }
     hash_edit::edit_at_hashes(bytes, path, &checked, hash_length)
+}
+
+#[napi(js_name = "applyV4aDiff")]
+pub fn apply_v4a_diff(text: Option<String>, diff: String) -> napi::Result<String> {
+    Ok(guard(|| {
+        let bytes = patch::apply_v4a_diff(text.as_deref().map(str::as_bytes), "text", &diff)?;
+        String::from_utf8(bytes).map_err(|_| Error::new(ErrorCode::Internal, "patched text is not UTF-8"))
+    })?)
 }
 
 #[napi(js_name = "applyHashEdits")]

@@ -340,7 +340,7 @@ fn position(
     appends: bool,
 ) -> std::result::Result<usize, Misfit> {
     let olds = lines.iter().filter(|line| line.is_old()).count();
-    let anchored = anchor_lines(image, chunk, cursor)?;
+    let anchored = anchor_lines(image, chunk)?;
     if olds == 0 {
         return match anchored.as_deref() {
             _ if chunk.at_end || image.len() == 0 => Ok(image.len()),
@@ -392,18 +392,13 @@ fn first_behind_each(
 
 /// The lines that the innermost anchor can be, ascending; `None` without anchors. An anchor only points, so
 /// that its white space is taken loosely changes no bytes.
-fn anchor_lines(
-    image: &Image<'_>,
-    chunk: &Chunk<'_>,
-    cursor: usize,
-) -> std::result::Result<Option<Vec<usize>>, Misfit> {
+fn anchor_lines(image: &Image<'_>, chunk: &Chunk<'_>) -> std::result::Result<Option<Vec<usize>>, Misfit> {
     let Some((outer, inner)) = chunk.anchors.split_first() else {
         return Ok(None);
     };
+    // Those before the cursor too: other readers take such a line for the anchor and stay where they are, so a
+    // chunk that also fits between there and the next such line is refused.
     let mut candidates = image.lines_like(outer);
-    if candidates.iter().any(|&at| at >= cursor) {
-        candidates.retain(|&at| at >= cursor);
-    }
     if candidates.is_empty() {
         return Err(Misfit::NoAnchor((*outer).into()));
     }
