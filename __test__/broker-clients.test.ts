@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { fetch as undiciFetch, ProxyAgent, WebSocket } from 'undici';
+import { EnvHttpProxyAgent, fetch as undiciFetch, ProxyAgent, WebSocket } from 'undici';
 import { createHash } from 'node:crypto';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -62,6 +62,20 @@ test("Node's fetch: the base URL, and a proxy agent for tunnels, with and withou
     assert.deepEqual([tunnelled.status, await tunnelled.text(), secure.seen.at(-1)?.url], [200, 'hello', '/v2']);
     await dispatcher.close();
   }
+});
+
+test('an agent that reads the proxy variables sends the credential of an auth listener (NODE_USE_ENV_PROXY is this agent)', limit, async (t) => {
+  const secure = await tlsUpstream(t);
+  const one = await broker(t, { rules: { 'api.test': headers }, ports: [secure.port], auth: true });
+  const get = async (proxy: string) => {
+    const dispatcher = new EnvHttpProxyAgent({ httpProxy: proxy, httpsProxy: proxy, noProxy: one.env['NO_PROXY'], requestTls: { ca: certificate().cert } });
+    const answer = undiciFetch(`https://api.test:${secure.port}/env`, { dispatcher });
+    return await answer.then(({ status }) => status, (error: Error) => (error.cause as Error).message).finally(() => dispatcher.close());
+  };
+  assert.equal(await get(one.env['HTTPS_PROXY']!), 200);
+  // Without it the agent says only that the request was cancelled.
+  assert.equal(typeof (await get(new URL(one.url).origin)), 'string');
+  assert.equal(secure.seen.length, 1);
 });
 
 test('a WebSocket through a proxy agent', limit, async (t) => {

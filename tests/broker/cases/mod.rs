@@ -81,15 +81,15 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ),
     (
         "W-05",
-        "Node's own fetch through the proxy: __test__/broker-clients.test.ts",
+        "Node's agent for the proxy variables: __test__/broker-clients.test.ts",
     ),
     (
         "D-04",
-        "needs a container that forges addresses: the sandbox's tests (NET_RAW is dropped there)",
+        "a container cannot forge addresses: it has no capability at all (__test__/docker-cases.test.ts)",
     ),
     (
         "D-05",
-        "Docker's resolver: the sandbox's tests (engines below 25.0.5 are refused)",
+        "Docker's resolver gives a container no outside name (__test__/docker-egress.test.ts); engines before 25.0.5 are refused",
     ),
     ("D-10", "Docker Desktop: egress is refused there by the sandbox"),
 ];
