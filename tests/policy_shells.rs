@@ -872,3 +872,46 @@ const CORPUS: &[&str] = &[
     "env | sort",
     "ls \"$HOME\"",
 ];
+
+/// Whether the shell can read the line; nothing is run.
+fn reads(shell: &Path, line: &str) -> bool {
+    let status = Command::new(shell)
+        .args(["-n", "-c", "--", line])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    status.unwrap().success()
+}
+
+#[test]
+fn of_ten_thousand_generated_lines_none_that_both_shells_refuse_to_read_is_allowed() {
+    let allowing = policy("allow");
+    let shells = shells();
+    let mut seed: u64 = 0x9E37_79B9_7F4A_7C15;
+    let mut next = |below: usize| {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        (seed % below as u64) as usize
+    };
+    let mut allowed = 0;
+    for _ in 0..10_000 {
+        let mut line = String::new();
+        for _ in 0..1 + next(8) {
+            line.push_str(PARTS[next(PARTS.len())]);
+            if next(3) > 0 {
+                line.push(' ');
+            }
+        }
+        if allowing.decide_command(&line, ".").action > Action::Allow {
+            continue;
+        }
+        allowed += 1;
+        assert!(
+            shells.iter().any(|shell| reads(shell, &line)),
+            "no shell can read {line:?}, which was allowed"
+        );
+    }
+    assert!(allowed > 100, "only {allowed} lines were allowed");
+}

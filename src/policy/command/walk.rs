@@ -112,6 +112,9 @@ impl Walker<'_> {
             return self.note("is nested too deeply");
         }
         self.tile(node, source, scan::gap_in_list);
+        if matches!(node.kind(), "compound_statement" | "subshell" | "do_group") && is_empty(node) {
+            self.note("holds a group without a command");
+        }
         let before = self.folders.clone();
         let mut cursor = node.walk();
         for child in node.children(&mut cursor) {
@@ -131,7 +134,9 @@ impl Walker<'_> {
         if !child.is_named() {
             match kind {
                 "&&" => self.last_operator = "&&",
-                "||" | ";" | "&" | "|" | "|&" | "\n" | ";;" => self.last_operator = ";",
+                "||" | ";" | "&" | "|" | "|&" | "\n" => self.last_operator = ";",
+                ";;" if parent.kind() == "case_item" => self.last_operator = ";",
+                ";;" => self.note("ends a case where there is none"),
                 // In dash `((` opens two subshells and `function f` runs a program of that name.
                 "((" | "))" => self.note("uses ((...)), which sh and bash read differently"),
                 "function" | "select" => self.note("uses a keyword of bash that sh does not know"),
@@ -139,6 +144,9 @@ impl Walker<'_> {
                 _ => {}
             }
             return;
+        }
+        if kind == "negated_command" && parent.kind() == "pipeline" && parent.child(0) != Some(child) {
+            self.note("negates a command inside a pipeline");
         }
         if LISTS.contains(&kind) && !WORDS.contains(&kind) {
             return self.list(child, source, depth + 1);
@@ -213,7 +221,15 @@ impl Walker<'_> {
     pub(super) fn word(&mut self, node: Node<'_>, source: &Source<'_>, depth: usize) -> Word {
         self.nested(node, source, depth);
         match scan::word(source.text, node.start_byte(), node.end_byte(), &source.found) {
-            Ok((word, end)) if end == node.end_byte() => word,
+            Ok((word, end)) if end == node.end_byte() => {
+                let digits = source.text[node.byte_range()]
+                    .bytes()
+                    .all(|byte| byte.is_ascii_digit());
+                if digits && matches!(source.text.as_bytes().get(end), Some(b'<' | b'>')) {
+                    self.note("has a number that the shell takes for the next redirection's");
+                }
+                word
+            }
             Ok(_) => {
                 self.note("holds an operator where the grammar saw a word");
                 unknown()
@@ -340,6 +356,13 @@ impl Walker<'_> {
         }
         self.simple(words, false, source.script_depth, 0);
     }
+}
+
+fn is_empty(group: Node<'_>) -> bool {
+    let mut cursor = group.walk();
+    group
+        .named_children(&mut cursor)
+        .all(|child| child.kind() == "comment")
 }
 
 pub(super) fn unknown() -> Word {

@@ -175,6 +175,26 @@ fn ten_thousand_generated_lines_are_judged_and_none_that_does_not_parse_is_allow
     );
 }
 
+/// What the grammar reads and no shell does, each beside the nearest line that a shell does read.
+#[test]
+fn a_line_that_only_the_grammar_can_read_is_not_allowed() {
+    let policy = everything_allowed();
+    for (refused, read) in [
+        ("ls ;;", "case x in x) ls ;; esac"),
+        ("{\\\n }", "{ ls; }"),
+        ("ls | ! cat", "! ls | cat"),
+        ("ls >2>&1", "ls >2 >&1"),
+        ("cat <<<2>&1", "ls 2>&1"),
+    ] {
+        assert_eq!(
+            policy.decide_command(refused, ".").action,
+            Action::Ask,
+            "{refused:?}"
+        );
+        assert_eq!(policy.decide_command(read, ".").action, Action::Allow, "{read:?}");
+    }
+}
+
 #[test]
 fn hostile_shapes_neither_overflow_the_stack_nor_take_long() {
     let policy = everything_allowed();
