@@ -64,12 +64,14 @@ async function killedWithCommands(group: boolean): Promise<void> {
   await eventually('none is left', () => alive(mark) === 0, 2000);
 }
 
-test('200 background floods keep to constant memory, have ids of their own, and end with close', linux, () => {
+test('200 background floods keep to constant memory, keep their ids and their own output, and end with close', linux, () => {
   const mark = uniqueSeconds();
   const script = `${PRELUDE}
-    const ids = new Set();
+    const ids = new Map();
     for (let count = 0; count < 200; count++) {
-      ids.add((await ws.spawn("sh -c 'while :; do echo yes yes yes yes; sleep 0.001; done' ${mark} & exec sleep ${mark}")).id);
+      const word = 'flood-' + count;
+      const { id } = await ws.spawn("sh -c 'while :; do echo " + word + "; sleep 0.001; done' ${mark} & exec sleep ${mark}");
+      ids.set(id, word);
     }
     globalThis.gc();
     const before = process.memoryUsage.rss();
@@ -77,11 +79,17 @@ test('200 background floods keep to constant memory, have ids of their own, and 
     globalThis.gc();
     const growth = process.memoryUsage.rss() - before;
     const listed = ws.backgroundProcesses().filter(({ status, id }) => status === 'running' && ids.has(id)).length;
+    // The first and last line of what was kept may be cut.
+    const ownOnly = async ([id, word]) => {
+      const lines = (await ws.readProcessOutput(id)).output.split('\\n').slice(1, -1);
+      return lines.length > 0 && lines.every((line) => line === word);
+    };
+    const own = (await Promise.all([...ids].map(ownOnly))).filter(Boolean).length;
     await ws.close();
-    console.log(JSON.stringify({ ids: ids.size, listed, growth }));`;
+    console.log(JSON.stringify({ ids: ids.size, listed, own, growth }));`;
   const { stdout, stderr } = freshNode(script, { NODE_OPTIONS: '--expose-gc' });
-  const { ids, listed, growth } = JSON.parse(stdout || '{}') as Record<string, number>;
-  assert.deepEqual([ids, listed], [200, 200], stderr);
+  const { ids, listed, own, growth } = JSON.parse(stdout || '{}') as Record<string, number>;
+  assert.deepEqual([ids, listed, own], [200, 200, 200], stderr);
   // 200 x 30,000 characters at most, and what the allocator keeps.
   assert.ok(growth !== undefined && growth < 30_000_000, `grew by ${growth} bytes`);
   assert.equal(alive(mark), 0);
