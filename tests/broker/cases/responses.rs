@@ -210,6 +210,22 @@ pub async fn r11(side: Side) {
     }
 }
 
+/// How many bytes were taken once no more are.
+async fn once_stalled(taken: &AtomicUsize) -> usize {
+    soon(async {
+        let mut last = usize::MAX;
+        loop {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            let now = taken.load(Ordering::SeqCst);
+            if now == last {
+                return now;
+            }
+            last = now;
+        }
+    })
+    .await
+}
+
 pub async fn r13(side: Side) {
     // A client that does not read stops the upstream: what is in flight stays within socket and hyper buffers.
     let (w, listener, target) = by_hand(side).await;
@@ -230,18 +246,7 @@ pub async fn r13(side: Side) {
             counter.fetch_add(block.len(), Ordering::SeqCst);
         }
     });
-    let stalled = soon(async {
-        let mut last = usize::MAX;
-        loop {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            let now = sent.load(Ordering::SeqCst);
-            if now == last {
-                return now;
-            }
-            last = now;
-        }
-    })
-    .await;
+    let stalled = once_stalled(&sent).await;
     assert!(
         stalled < 32 << 20,
         "{stalled} bytes were taken from the upstream while nobody read"
@@ -361,9 +366,10 @@ pub async fn r19(side: Side) {
         (answer.status, answer.header("content-range"), answer.text()),
         (206, vec!["bytes 1-3/10".into()], "abc".into())
     );
-    // An upload of some size passes in pieces (the 8 GB of the case is only more of the same).
+    // An upload waits for an upstream that does not read, and then passes in pieces (the 8 GB of the case is only more
+    // of the same).
     let (w, listener, target) = by_hand(side).await;
-    const TOTAL: usize = 48 << 20;
+    const TOTAL: usize = 64 << 20;
     let mut client = w.open().await;
     client
         .send(format!(
@@ -371,14 +377,22 @@ pub async fn r19(side: Side) {
         ))
         .await;
     let mut upstream = accept(&listener).await;
+    let taken = Arc::new(AtomicUsize::new(0));
+    let counter = taken.clone();
     let writer = tokio::spawn(async move {
-        let block = vec![9u8; 1 << 20];
+        let block = vec![9u8; 64 << 10];
         for _ in 0..TOTAL / block.len() {
             client.stream.write_all(&block).await.unwrap();
+            counter.fetch_add(block.len(), Ordering::SeqCst);
         }
         client
     });
     upstream.head().await;
+    let stalled = once_stalled(&taken).await;
+    assert!(
+        stalled < 32 << 20,
+        "{stalled} bytes were taken from the client while the upstream read nothing"
+    );
     let mut left = TOTAL - upstream.buf.len();
     let mut block = vec![0; 1 << 20];
     while left > 0 {
