@@ -312,8 +312,8 @@ export const CASES: Record<string, () => Promise<void>> = {
         assert.match(stdout, /^http:/);
       };
       // Each with its own network, one after the other: an address pool that leaked would be used up.
-      for (let i = 0; i < 8; i++) await session('network');
-      for (let i = 0; i < 32; i += 4) await Promise.all(Array.from({ length: 4 }, () => session('socket')));
+      for (let i = 0; i < 40; i++) await session('network');
+      await Promise.all(Array.from({ length: 4 }, () => session('socket')));
       // More at once than the engine has subnets for.
       const labels = uniqueLabel();
       const scratch = mkdtempSync(join(tmpdir(), 'croft-docker-'));
