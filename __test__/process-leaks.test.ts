@@ -70,7 +70,7 @@ test('200 background floods keep to constant memory, keep their ids and their ow
     const ids = new Map();
     for (let count = 0; count < 200; count++) {
       const word = 'flood-' + count;
-      const { id } = await ws.spawn("sh -c 'while :; do echo " + word + "; sleep 0.001; done' ${mark} & exec sleep ${mark}");
+      const { id } = await ws.spawn("sh -c 'text=$(yes " + word + " | head -500); while :; do echo \\"$text\\"; sleep 0.2; done' ${mark} & exec sleep ${mark}");
       ids.set(id, word);
     }
     globalThis.gc();
