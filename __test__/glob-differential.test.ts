@@ -7,7 +7,8 @@ import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { MemoryWorkspace, WorkspaceError } from 'croft';
 import { minimatch } from 'minimatch';
-import { pattern as generatePattern, random, tree } from './support/glob-generator.js';
+import { pattern as generatePattern, tree } from './support/glob-generator.js';
+import { random } from './support/random.js';
 
 const TREES = Number(process.env['CROFT_GLOB_TREES'] ?? 2000);
 const SEED = Number(process.env['CROFT_GLOB_SEED'] ?? 1);

@@ -5,23 +5,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { regexTest } from '#native';
+import { random, type Random } from './support/random.js';
 
 const PAIRS = Number(process.env['CROFT_REGEX_PAIRS'] ?? 20_000);
 const SEED = Number(process.env['CROFT_REGEX_SEED'] ?? 1);
 const LINES_PER_PATTERN = 8;
-
-/** mulberry32: a small generator with a seed that a failure can name. */
-function random(seed: number): (end: number) => number {
-  let state = seed >>> 0;
-  return (end) => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t = (t + Math.imul(t ^ (t >>> 7), t | 61)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) % end;
-  };
-}
-
-type Random = (end: number) => number;
 
 // No character beyond U+FFFF: there grep takes whole characters, V8 without the u flag halves (docs/limits.md).
 const CHARACTERS = [...'aabbcdABCk\u212aKs\u017fSéÉßẞµμΜíÍσςΣ01_- \t.,;:{}[]()|^$*+?/\\&~#@!<>="\'', '\r', '\u2028', '\u2029', '\ufeff', '\u0085', '\u00a0', '日', '٣', '\u0000', '\u0008', '\u000b'];

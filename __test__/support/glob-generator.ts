@@ -1,17 +1,6 @@
 /** Generated trees and glob patterns, the same for one seed: names that are syntax elsewhere, patterns of every construct. */
 
-export type Random = (end: number) => number;
-
-/** mulberry32: a small generator with a seed that a failure can name. */
-export function random(seed: number): Random {
-  let state = seed >>> 0;
-  return (end) => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), state | 1);
-    t = (t + Math.imul(t ^ (t >>> 7), t | 61)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) % end;
-  };
-}
+import type { Random } from './random.js';
 
 const pick = <T>(next: Random, from: readonly T[]): T => from[next(from.length)] as T;
 
